@@ -1,0 +1,1 @@
+//! Approvals: an ASK is a state machine, persisted in `state.db`.

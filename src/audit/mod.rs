@@ -1,0 +1,1 @@
+//! The audit log: JSON Lines with a hash chain, decided before run.

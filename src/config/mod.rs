@@ -1,0 +1,1 @@
+//! Configuration: where it lies, what it says, who may loosen it.

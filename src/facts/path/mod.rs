@@ -1,0 +1,59 @@
+//! Where the paths of a call land. Resolution goes through `openat2(2)` under a handle of the workspace; the tool later
+//! works on the very handle that was checked, never on the name again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Scope;
+
+/// What a call wants to do with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    Read,
+    Write,
+    Delete,
+    Execute,
+}
+
+impl Access {
+    /// Whether the access changes what it touches.
+    pub fn changes(self) -> bool {
+        matches!(self, Access::Write | Access::Delete)
+    }
+}
+
+/// One path of a call and where it lands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathFact {
+    /// The argument that named it, or `command` for a path inside a command.
+    pub argument: String,
+    /// The path as it was given.
+    pub given: String,
+    pub access: Access,
+    pub scope: Scope,
+    /// Where it lands after symbolic links, relative to the workspace where it is inside. Absent for every place
+    /// outside, so that the answer does not tell what exists there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lands: Option<String>,
+    /// The protected glob that it matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<Protected>,
+    /// Why it cannot be used at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A protected path's rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protected {
+    pub glob: String,
+    pub action: ProtectedAction,
+}
+
+/// What happens to a call that touches a protected path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtectedAction {
+    Ask,
+    Deny,
+}

@@ -1,0 +1,1 @@
+//! Stage 1: Cedar policies over the facts.

@@ -1,0 +1,27 @@
+//! Portcullis: a policy-first secure execution gateway for AI agents.
+//!
+//! The way of a call, which is also the order in which to read this crate:
+//!
+//! ```text
+//! Request ─► canonicalise ─► facts ─► FIREWALL ─► Cleared ─► dispatch ─► Outcome
+//! (call.rs)   (registry/)   (facts/)  1 policy      │        (tools/)
+//!                                     2 command     │
+//!                                     3 path        │
+//!                                     4 sandbox     │
+//!                        audit: decided ◄───────────┘  audit: finished
+//! ```
+//!
+//! [`gateway`] is the one way through; everything else is a station on it.
+
+pub mod approval;
+pub mod audit;
+pub mod call;
+pub mod cli;
+pub mod config;
+pub mod facts;
+pub mod firewall;
+pub mod gateway;
+pub mod registry;
+pub mod sandbox;
+pub mod tools;
+pub mod verdict;
