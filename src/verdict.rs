@@ -192,19 +192,35 @@ impl StageVerdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub decision: Decision,
+    /// What was noticed about the call as a whole, before any stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Finding>,
     pub stages: Vec<StageVerdict>,
 }
 
 impl Verdict {
-    /// Combines the stages' verdicts by maximum. Of no verdict at all, DENY.
-    pub fn combine(stages: Vec<StageVerdict>) -> Self {
-        let decision = stages.iter().map(|s| s.decision).max().unwrap_or(Decision::Deny);
-        Verdict { decision, stages }
+    /// Combines the stages' verdicts and the notes by maximum. Of no verdict at all, DENY.
+    pub fn combine(notes: Vec<Finding>, stages: Vec<StageVerdict>) -> Self {
+        let noted = notes.iter().map(|f| f.severity.decision()).max().unwrap_or(Decision::Allow);
+        let decision = stages.iter().map(|s| s.decision).max().unwrap_or(Decision::Deny).max(noted);
+        Verdict { decision, notes, stages }
     }
 
-    /// Every finding with its stage, in the order of the stages.
-    pub fn findings(&self) -> impl Iterator<Item = (Stage, &Finding)> {
-        self.stages.iter().flat_map(|s| s.findings.iter().map(move |f| (s.stage, f)))
+    /// A call that never reached the stages: it is denied, for this reason.
+    pub fn refused(reason: Finding) -> Self {
+        Verdict { decision: Decision::Deny, notes: vec![reason], stages: Vec::new() }
+    }
+
+    /// Adds an objection to the call as a whole.
+    pub fn object(&mut self, finding: Finding) {
+        self.decision = self.decision.max(finding.severity.decision());
+        self.notes.push(finding);
+    }
+
+    /// Every finding, the notes first, then in the order of the stages.
+    pub fn findings(&self) -> impl Iterator<Item = (Option<Stage>, &Finding)> {
+        let staged = self.stages.iter().flat_map(|s| s.findings.iter().map(move |f| (Some(s.stage), f)));
+        self.notes.iter().map(|f| (None, f)).chain(staged)
     }
 
     /// The decision of one stage.
@@ -226,7 +242,7 @@ mod tests {
 
     #[test]
     fn i2_no_verdict_at_all_is_a_deny() {
-        assert_eq!(Verdict::combine(Vec::new()).decision, Decision::Deny);
+        assert_eq!(Verdict::combine(Vec::new(), Vec::new()).decision, Decision::Deny);
     }
 
     #[test]

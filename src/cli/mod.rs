@@ -1,8 +1,131 @@
 //! The command line: one file a subcommand.
 
+mod approvals;
+mod args;
+mod audit;
+mod check;
+mod doctor;
+mod init;
+mod policy;
+mod prompt;
+mod render;
+mod run;
+mod tools;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
+use std::thread;
+
+use clap::{CommandFactory, Parser};
+
+use self::args::{Cli, Command};
+use crate::sandbox;
+
+/// Exit codes, the same for every subcommand (`run` adds the command's own).
+pub mod exit {
+    /// Allowed, done, sound.
+    pub const OK: u8 = 0;
+    /// A tool said that it failed.
+    pub const FAILED: u8 = 1;
+    /// Denied, or not sound. 2, so that a mistaken use as an agent's hook blocks.
+    pub const DENIED: u8 = 2;
+    /// A person has to approve first.
+    pub const ASKS: u8 = 3;
+    /// Wrong usage, as in `sysexits.h`.
+    pub const USAGE: u8 = 64;
+    /// An internal error, as in `sysexits.h`.
+    pub const INTERNAL: u8 = 70;
+    /// The sandbox could not be set up.
+    pub const SETUP: u8 = 125;
+}
+
+/// Enough for the deepest command and policy that the limits admit.
+const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    // The sandbox's helper is this same binary; it must not spend a microsecond on anything else.
+    if std::env::args_os().nth(1).is_some_and(|word| word == sandbox::HELPER) {
+        return sandbox::helper_main();
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are asked for and fine; everything else is wrong usage.
+            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let worker = thread::Builder::new().name("portcullis".to_owned()).stack_size(STACK).spawn(move || dispatch(cli));
+    let code = match worker.map(thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(_)) => {
+            complain("something inside Portcullis failed; nothing was allowed. Please report the message above as a bug");
+            exit::INTERNAL
+        }
+        Err(error) => {
+            complain(&format!("cannot start a thread: {error}"));
+            exit::INTERNAL
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn dispatch(cli: Cli) -> u8 {
+    cli.color.write_global();
+    let done = match cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Tools(args) => tools::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Policy { command } => policy::run(command),
+        Command::Audit { command } => audit::run(command),
+        Command::Approvals { command } => approvals::run(command),
+        Command::Init(args) => init::run(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut io::stdout());
+            Ok(exit::OK)
+        }
+    };
+    done.unwrap_or_else(|failure| {
+        complain(&failure.message);
+        failure.code
+    })
+}
+
+/// Why a subcommand gave up: what to tell the user, and the exit code.
+#[derive(Debug)]
+struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    fn usage(message: impl Into<String>) -> Self {
+        Failure { message: message.into(), code: exit::USAGE }
+    }
+}
+
+/// Errors that reach the command line are the user's to mend: configuration, arguments, files.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(inner) = source {
+            let told = inner.to_string();
+            if !message.contains(&told) {
+                message.push_str(": ");
+                message.push_str(&told);
+            }
+            source = inner.source();
+        }
+        Failure { message, code: exit::USAGE }
+    }
+}
+
+fn complain(message: &str) {
+    let style = anstyle::Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
+    // Standard error may be closed; there is nobody left to tell then.
+    let _ = writeln!(anstream::stderr(), "{style}portcullis:{style:#} {message}");
 }

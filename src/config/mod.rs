@@ -1,1 +1,283 @@
-//! Configuration: where it lies, what it says, who may loosen it.
+//! Configuration: where it lies, what it says, and that a workspace's own part of it may only tighten.
+
+mod file;
+mod places;
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+pub use self::file::{Agent, Approval, File, Person, PolicySet, Protect, WorkspaceFile};
+pub use self::places::Places;
+
+/// The merged configuration of one installation.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub places: Places,
+    pub file: File,
+    /// The files that were read, the machine's before the user's.
+    pub read: Vec<PathBuf>,
+}
+
+/// The name of the agent that calls are made for when the configuration names none.
+pub const LOCAL_AGENT: &str = "local";
+
+impl Config {
+    /// Reads the machine's and the user's configuration; what the user's says wins, agents and people add up.
+    /// Without any file, the defaults.
+    ///
+    /// # Errors
+    ///
+    /// The first problem found, with file, line and column.
+    pub fn load(places: Places) -> Result<Self, ConfigError> {
+        let mut merged = File::default();
+        let mut read = Vec::new();
+        for dir in places.system.iter().chain([&places.config]) {
+            let path = dir.join("portcullis.toml");
+            let Some(text) = read_if_there(&path)? else { continue };
+            merged = merge(merged, parse(&path, &text)?);
+            read.push(path);
+        }
+        check(&merged)?;
+        Ok(Config { places, file: merged, read })
+    }
+
+    /// The agent with this name; without a name the only configured one, else the built-in [`LOCAL_AGENT`].
+    ///
+    /// # Errors
+    ///
+    /// When the name is not configured; the error lists those that are.
+    pub fn agent(&self, name: Option<&str>) -> Result<Agent, ConfigError> {
+        let wanted = match (name, self.file.agents.as_slice()) {
+            (None, [only]) => return Ok(only.clone()),
+            (None, _) => LOCAL_AGENT,
+            (Some(name), _) => name,
+        };
+        if let Some(agent) = self.file.agents.iter().find(|a| a.name == wanted) {
+            return Ok(agent.clone());
+        }
+        if wanted == LOCAL_AGENT {
+            return Ok(Agent {
+                name: LOCAL_AGENT.to_owned(),
+                teams: Vec::new(),
+                workspace: None,
+                mode: crate::call::Mode::Default,
+                unattended: false,
+                allowed_tools: None,
+                profile: None,
+                token_sha256: None,
+                operator: None,
+            });
+        }
+        let known = self.file.agents.iter().map(|a| a.name.clone()).collect();
+        Err(ConfigError::UnknownAgent { name: wanted.to_owned(), known })
+    }
+
+    /// The directories of the machine's and the user's configuration, in order of precedence.
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        self.places.system.iter().chain([&self.places.config]).map(PathBuf::as_path)
+    }
+}
+
+/// Reads a workspace's `.portcullis.toml`, if it has one.
+///
+/// # Errors
+///
+/// When it cannot be read, says something unknown, or tries to loosen.
+pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigError> {
+    let path = workspace.join(".portcullis.toml");
+    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let file: WorkspaceFile = parse(&path, &text)?;
+    if file.restrict_to_workspace == Some(false) {
+        return Err(ConfigError::Loosens { path, key: "restrict_to_workspace" });
+    }
+    Ok(Some(file))
+}
+
+/// The files directly in `dir` with this extension, by name. No directory means no files.
+///
+/// # Errors
+///
+/// When the directory or a file cannot be read, or a file is not UTF-8.
+pub fn texts(dir: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(ConfigError::Read { path: dir.to_owned(), source }),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|source| ConfigError::Read { path: dir.to_owned(), source })?.path();
+        if path.extension().is_some_and(|e| e == extension) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        if let Some(text) = read_if_there(&path)? {
+            found.push((path, text));
+        }
+    }
+    Ok(found)
+}
+
+/// Parses TOML, naming file, line and column of what is wrong with it.
+///
+/// # Errors
+///
+/// [`ConfigError::Invalid`].
+pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let (line, column) = position(text, error.span());
+        ConfigError::Invalid { path: path.to_owned(), line, column, message: error.message().to_owned() }
+    })
+}
+
+/// Line and column of the start of a span, both from 1; columns count characters.
+pub fn position(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
+    let start = span.map_or(0, |s| s.start).min(text.len());
+    let before = text.get(..start).unwrap_or("");
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    (line, column)
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| ConfigError::NotUtf8 {
+            path: path.to_owned(),
+            offset: error.utf8_error().valid_up_to(),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
+    }
+}
+
+fn merge(below: File, above: File) -> File {
+    File {
+        policy_set: above.policy_set.or(below.policy_set),
+        restrict_to_workspace: above.restrict_to_workspace.or(below.restrict_to_workspace),
+        read_roots: [below.read_roots, above.read_roots].concat(),
+        write_roots: [below.write_roots, above.write_roots].concat(),
+        protect: [below.protect, above.protect].concat(),
+        profile: above.profile.or(below.profile),
+        approval: Approval {
+            pending: above.approval.pending.or(below.approval.pending),
+            grant: above.approval.grant.or(below.approval.grant),
+        },
+        agents: [below.agents, above.agents].concat(),
+        operators: [below.operators, above.operators].concat(),
+        reviewers: [below.reviewers, above.reviewers].concat(),
+    }
+}
+
+fn check(file: &File) -> Result<(), ConfigError> {
+    let people = file.operators.iter().chain(&file.reviewers).map(|p| ("person", &p.name));
+    let agents = file.agents.iter().map(|a| ("agent", &a.name));
+    let mut seen = Vec::new();
+    for named in agents.chain(people) {
+        if seen.contains(&named) {
+            return Err(ConfigError::NamedTwice { what: named.0, name: named.1.clone() });
+        }
+        seen.push(named);
+    }
+    let roots = file.read_roots.iter().chain(&file.write_roots).map(|p| ("an extra root", p));
+    let workspaces = file.agents.iter().filter_map(|a| a.workspace.as_ref()).map(|p| ("a workspace", p));
+    for (what, path) in roots.chain(workspaces) {
+        if !path.is_absolute() {
+            return Err(ConfigError::Relative { what, path: path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// What can be wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Invalid { path: PathBuf, line: usize, column: usize, message: String },
+    #[error("{}: a workspace may only tighten, and `{key}` here would loosen; set it in your own configuration", path.display())]
+    Loosens { path: PathBuf, key: &'static str },
+    #[error("two entries for the {what} `{name}`: give each one a name of its own")]
+    NamedTwice { what: &'static str, name: String },
+    #[error("neither HOME nor {variable} is set, so there is no place for the gateway's files; set one of them")]
+    NoHome { variable: &'static str },
+    #[error("{}: not UTF-8 at byte {offset}; save the file as UTF-8", path.display())]
+    NotUtf8 { path: PathBuf, offset: usize },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{what} must be an absolute path, not `{}`", path.display())]
+    Relative { what: &'static str, path: PathBuf },
+    #[error("{variable} must be an absolute path, not `{}`", path.display())]
+    RelativePlace { variable: &'static str, path: PathBuf },
+    #[error("there is no agent `{name}`: configured are {}", list(known))]
+    UnknownAgent { name: String, known: Vec<String> },
+    #[error(
+        "the workspace {} contains the gateway's {what} directory {}: an agent could change what judges it; \
+         choose a workspace below it, or move the directory with PORTCULLIS_STATE or PORTCULLIS_CONFIG",
+        workspace.display(), place.display()
+    )]
+    WorkspaceHoldsGateway { workspace: PathBuf, what: &'static str, place: PathBuf },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { format!("none (`{LOCAL_AGENT}` is built in)") } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(dir: &Path) -> Places {
+        Places { system: Some(dir.join("etc")), config: dir.join("user"), state: dir.join("state"), home: dir.to_owned() }
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_with_file_line_and_column() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("user")).unwrap();
+        fs::write(dir.path().join("user/portcullis.toml"), "policy_set = \"ask\"\n\n[[agents]]\nname = \"a\"\ncolour = 1\n")
+            .unwrap();
+        let told = Config::load(places(dir.path())).unwrap_err().to_string();
+        assert!(told.contains("user/portcullis.toml:5:1"), "{told}");
+        assert!(told.contains("colour") && told.contains("expected"), "{told}");
+    }
+
+    #[test]
+    fn the_users_file_wins_over_the_machines_and_agents_add_up() {
+        let dir = tempfile::tempdir().unwrap();
+        for (place, text) in [
+            ("etc", "policy_set = \"strict\"\nread_roots = [\"/a\"]\n[[agents]]\nname = \"x\"\n"),
+            ("user", "policy_set = \"ask\"\nread_roots = [\"/b\"]\n[approval]\npending = \"90s\"\n[[agents]]\nname = \"y\"\n"),
+        ] {
+            fs::create_dir(dir.path().join(place)).unwrap();
+            fs::write(dir.path().join(place).join("portcullis.toml"), text).unwrap();
+        }
+        let config = Config::load(places(dir.path())).unwrap();
+        assert_eq!(config.file.policy_set, Some(PolicySet::Ask));
+        assert_eq!(config.file.read_roots, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(config.file.approval.pending, Some(jiff::SignedDuration::from_secs(90)));
+        assert!(config.agent(Some("x")).is_ok() && config.agent(Some("y")).is_ok());
+        let told = config.agent(Some("z")).unwrap_err().to_string();
+        assert!(told.contains("x, y"), "{told}");
+    }
+
+    #[test]
+    fn a_workspace_may_only_tighten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".portcullis.toml");
+        fs::write(&path, "restrict_to_workspace = false\n").unwrap();
+        let told = workspace_file(dir.path()).unwrap_err().to_string();
+        assert!(told.contains("only tighten"), "{told}");
+        fs::write(&path, "restrict_to_workspace = true\n").unwrap();
+        assert_eq!(workspace_file(dir.path()).unwrap().unwrap().restrict_to_workspace, Some(true));
+        fs::write(&path, "[[agents]]\nname = \"me\"\n").unwrap();
+        assert!(workspace_file(dir.path()).is_err(), "a workspace must not name agents");
+        fs::write(&path, b"\xff").unwrap();
+        assert!(workspace_file(dir.path()).unwrap_err().to_string().contains("not UTF-8 at byte 0"));
+    }
+}

@@ -8,7 +8,7 @@ mod surroundings;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::surroundings::{Scope, Surroundings};
+pub use self::surroundings::{Scope, Surroundings, normalise};
 use crate::facts::command::CommandFacts;
 use crate::facts::path::PathFact;
 use crate::registry::Sensitivity;

@@ -7,31 +7,132 @@ pub mod policy;
 mod sandbox;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use crate::call::Call;
+use crate::approval::Grant;
+use crate::call::{Call, Digest};
 use crate::facts::Facts;
-use crate::verdict::{Finding, Severity, Stage, StageVerdict, Verdict};
+use crate::facts::path::{Handle, Handles};
+use crate::firewall::policy::{Policies, standing_level};
+use crate::sandbox::Plan;
+use crate::verdict::{Decision, Finding, Severity, Stage, StageVerdict, Verdict};
+
+/// What the stages judge by, besides the call and its facts. One firewall never changes: a reload makes a new one, so
+/// that a call is judged, approved and cleared by the same rules.
+#[derive(Clone, Debug)]
+pub struct Firewall {
+    pub policies: Arc<Policies>,
+    /// Whether file tools and commands must stay inside the workspace and the extra roots.
+    pub restrict_to_workspace: bool,
+}
+
+/// A call ready to be judged: what it is, what is known of it, and what it would be run with.
+#[derive(Debug)]
+pub struct Prepared {
+    pub call: Call,
+    pub facts: Facts,
+    /// The files that the facts are about, as the tool will use them.
+    pub handles: Handles,
+    /// The confinement, where the tool runs a program.
+    pub plan: Option<Plan>,
+    /// What binds judged, approved and executed together.
+    pub digest: Digest,
+}
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
 #[derive(Debug)]
 pub struct Cleared {
-    call: Call,
+    prepared: Prepared,
 }
 
 impl Cleared {
     pub fn call(&self) -> &Call {
-        &self.call
+        &self.prepared.call
+    }
+
+    /// The file that an argument named, as it was checked.
+    pub fn handle(&self, argument: &str) -> Option<&Handle> {
+        self.prepared.handles.get(argument)
+    }
+
+    /// The confinement that a program is to run in.
+    pub fn confinement(&self) -> Option<&Plan> {
+        self.prepared.plan.as_ref()
+    }
+}
+
+/// What speaks for a call that asks.
+#[derive(Clone, Copy, Debug)]
+pub enum Approval<'a> {
+    /// Nothing but the principal's mode.
+    Standing,
+    /// A person granted it.
+    Granted(&'a Grant),
+}
+
+impl Firewall {
+    /// The order of the stages. `level` is what has been approved: 0 nobody, 1 the operator, 2 a reviewer.
+    pub fn judge(&self, call: &Call, facts: &Facts, level: u8) -> Verdict {
+        let stages = vec![
+            guarded(Stage::Policy, || policy::judge(call, facts, &self.policies, level)),
+            guarded(Stage::Command, || command::judge(call, facts)),
+            guarded(Stage::Path, || path::judge(call, facts, self.restrict_to_workspace)),
+            guarded(Stage::Sandbox, || sandbox::judge(call, facts)),
+        ];
+        settle(call, Verdict::combine(facts.notes.clone(), stages))
+    }
+
+    /// The answer to a call when nobody is asked: its verdict, less what the principal's mode grants in advance.
+    pub fn effective(&self, call: &Call, verdict: &Verdict) -> Decision {
+        match verdict.decision {
+            Decision::Ask(level) if level.number() <= standing_level(&call.principal) => Decision::Allow,
+            decision => decision,
+        }
+    }
+
+    /// Clears a call whose verdict is ALLOW, or ASK where the approval covers it. The policies must then permit it with
+    /// the approved level, and every other objection must be one that the approval names.
+    ///
+    /// # Errors
+    ///
+    /// The verdict that stands against the call.
+    pub fn clear(&self, prepared: Prepared, approval: Approval<'_>) -> Result<Cleared, Verdict> {
+        let Prepared { call, facts, digest, .. } = &prepared;
+        let mut verdict = self.judge(call, facts, 0);
+        if verdict.decision == Decision::Allow {
+            return Ok(Cleared { prepared });
+        }
+        let level = match approval {
+            Approval::Standing => standing_level(&call.principal),
+            Approval::Granted(grant) => {
+                if let Err(uncovered) = grant.covers(digest, &verdict) {
+                    verdict.object(Finding::new("approval.not-covered", Severity::Warn, uncovered.to_string()));
+                    return Err(verdict);
+                }
+                grant.level.number()
+            }
+        };
+        let asked_within = matches!(verdict.decision, Decision::Ask(needed) if needed.number() <= level);
+        let permitted = self.judge(call, facts, level).stage(Stage::Policy) == Some(Decision::Allow);
+        if asked_within && permitted { Ok(Cleared { prepared }) } else { Err(verdict) }
     }
 }
 
 /// Runs one stage. A stage that panics is a DENY: whatever it could not judge does not run.
 fn guarded(stage: Stage, judge: impl FnOnce() -> Vec<Finding>) -> StageVerdict {
     let findings = catch_unwind(AssertUnwindSafe(judge)).unwrap_or_else(|_| {
-        vec![Finding::new(
-            "firewall.stage-panicked",
-            Severity::Deny,
-            format!("the {stage} stage failed to judge this call; report this as a bug"),
-        )]
+        let message = format!("the {stage} stage failed to judge this call, so it is denied; please report this as a bug");
+        vec![Finding::new("firewall.stage-panicked", Severity::Deny, message)]
     });
     StageVerdict::new(stage, findings)
+}
+
+/// Where nobody is there to answer, what asks is denied, unless the mode granted it in advance.
+fn settle(call: &Call, mut verdict: Verdict) -> Verdict {
+    let asks = matches!(verdict.decision, Decision::Ask(level) if level.number() > standing_level(&call.principal));
+    if call.principal.unattended && asks {
+        let message = "this needs an approval, and nobody is there to give it: the agent is configured as unattended";
+        verdict.object(Finding::new("approval.unattended", Severity::Deny, message));
+    }
+    verdict
 }

@@ -1,0 +1,222 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+/// A policy-first secure execution gateway for AI agents.
+///
+/// Every tool call passes one firewall: Cedar policy, command guard, path guard, OS sandbox. Only what it lets through
+/// runs, confined, with the decision on disk first.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis", version, max_term_width = 110, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub color: colorchoice_clap::Color,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 allowed or done, 2 denied, 3 asks, 64 wrong usage, 70 internal error.\n\
+    `run` exits with the command's own code; 125 if the sandbox could not be set up.\n\
+    Files: portcullis.toml, policies/, commands/ and profiles/ in ~/.config/portcullis (PORTCULLIS_CONFIG);\n\
+    audit log, approvals and keys in ~/.local/state/portcullis (PORTCULLIS_STATE).";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make one call, the whole way: judge it, ask if need be, run it confined, record it.
+    Run(RunArgs),
+    /// Say what the firewall would answer, stage by stage. Nothing runs, nothing is recorded.
+    Check(CheckArgs),
+    /// List the tools.
+    Tools(ToolsArgs),
+    /// Show what this machine can enforce and what is configured.
+    Doctor(DoctorArgs),
+    /// Work on policies.
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// Read and verify the audit log.
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+    /// Answer calls that wait for a person.
+    Approvals {
+        #[command(subcommand)]
+        command: ApprovalsCommand,
+    },
+    /// Write a commented configuration to start from.
+    Init(InitArgs),
+    /// Print a completion script for a shell.
+    Completions { shell: clap_complete::Shell },
+}
+
+/// Who calls, and where.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Who {
+    /// The configured agent to call as.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The session that the call belongs to.
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub session: String,
+    /// The workspace [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Working directory of the call [default: the workspace].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cwd: Option<PathBuf>,
+}
+
+/// A tool and its arguments.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ToolCall {
+    /// The tool's name (see `portcullis tools`).
+    pub tool: Option<String>,
+    /// Arguments as key=value; values are read as the tool's schema says.
+    #[arg(value_name = "KEY=VALUE")]
+    pub pairs: Vec<String>,
+    /// Arguments as one JSON object.
+    #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
+    pub json: Option<String>,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub call: ToolCall,
+    #[command(flatten)]
+    pub who: Who,
+    /// Never ask at the terminal: a call that asks is left pending and the exit code is 3.
+    #[arg(long)]
+    pub no_prompt: bool,
+    /// Print the result as text or as one JSON object.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub call: ToolCall,
+    #[command(flatten)]
+    pub who: Who,
+    /// Judge many calls: one {"id","tool","arguments","cwd"?} object a line, from FILE or `-`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["tool", "pairs", "json"])]
+    pub batch: Option<PathBuf>,
+    /// Print the verdict as text or as one JSON object (batches are always JSON).
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+#[derive(Args, Debug)]
+pub struct ToolsArgs {
+    /// Print the definitions as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// The form of the JSON definitions.
+    #[arg(long, value_enum, default_value = "mcp", requires = "json")]
+    pub form: DefinitionForm,
+    /// The configured agent whose tools to list.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+/// The two forms in which models are told of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DefinitionForm {
+    Mcp,
+    Openai,
+}
+
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub who: Who,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Validate policies as the gateway would load them, and say what is wrong with them.
+    Check {
+        /// Policy files or directories to check in place of the configured ones.
+        #[arg(value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+        /// Print the result as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Show the last records.
+    Tail {
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
+        lines: usize,
+        /// Print the records as they are in the log, one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one call: who, what, why, and what came of it.
+    Show {
+        /// The call's id, or the beginning of it.
+        call: String,
+        /// Print the call's records, one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prove that the log's chain is whole. Exits with 2 where it is not.
+    Verify {
+        /// Another log than the configured one.
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: Option<PathBuf>,
+        /// Print the report as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List the calls that wait.
+    List {
+        /// Print them as one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a call that waits run once.
+    Grant {
+        /// The id that the call was told.
+        id: String,
+    },
+    /// Refuse a call that waits.
+    Refuse {
+        /// The id that the call was told.
+        id: String,
+        /// Why, for the agent and the record.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,118 @@
+//! `portcullis check`: what the firewall would answer.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::Request;
+use crate::cli::args::{CheckArgs, Format};
+use crate::cli::{Failure, render, run};
+use crate::config::Config;
+use crate::gateway::{Caller, Gateway, Judged};
+use crate::verdict::{Decision, Finding, Severity};
+
+pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
+    let gateway = Gateway::open(Config::from_env()?)?;
+    let caller = run::caller(&gateway, &args.who)?;
+    if let Some(file) = &args.batch {
+        return batch(&gateway, &caller, file);
+    }
+    let judged = gateway.judge(&caller, run::request(&caller, &args.call, args.who.cwd.clone())?);
+    match args.output {
+        Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged))?,
+        Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged)?,
+    }
+    Ok(run::code(judged.verdict.decision))
+}
+
+/// One line of a batch.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    id: Value,
+    tool: String,
+    #[serde(default = "no_arguments")]
+    arguments: Value,
+    cwd: Option<PathBuf>,
+}
+
+fn no_arguments() -> Value {
+    json!({})
+}
+
+/// The most bytes of one line that are read; a longer one is denied as a whole.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// Judges every line; exits with the code of the gravest decision. A line that cannot be read is denied like any other
+/// call that cannot be judged, and the rest goes on.
+fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure> {
+    let mut input: Box<dyn BufRead> = if file == Path::new("-") {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        let opened = File::open(file).map_err(|e| Failure::usage(format!("cannot open {}: {e}", file.display())))?;
+        Box::new(BufReader::new(opened))
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut worst = Decision::Allow;
+    let mut bytes = Vec::new();
+    for number in 1u64.. {
+        bytes.clear();
+        if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        let too_long = !bytes.ends_with(b"\n") && bytes.len() as u64 == LONGEST_LINE;
+        if too_long {
+            skip_line(&mut input)?;
+        }
+        if bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        let (id, judged) = if too_long {
+            (Value::Null, unreadable(number, &format!("longer than {LONGEST_LINE} bytes")))
+        } else {
+            match serde_json::from_slice::<Line>(&bytes) {
+                Ok(line) => {
+                    let request = Request { cwd: line.cwd, ..caller.request(line.tool, line.arguments) };
+                    (line.id, gateway.judge(caller, request))
+                }
+                Err(error) => (id_of(&bytes), unreadable(number, &error.to_string())),
+            }
+        };
+        worst = worst.max(judged.verdict.decision);
+        writeln!(out, "{}", render::json(Some(&id), &judged))?;
+    }
+    out.flush()?;
+    Ok(run::code(worst))
+}
+
+fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let end = buffer.iter().position(|&b| b == b'\n');
+        let used = end.map_or(buffer.len(), |at| at + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+/// The line's id, should it be JSON that has one, so that the answer finds its question.
+fn id_of(bytes: &[u8]) -> Value {
+    serde_json::from_slice::<Value>(bytes).ok().and_then(|v| v.get("id").cloned()).unwrap_or(Value::Null)
+}
+
+fn unreadable(number: u64, why: &str) -> Judged {
+    let message = format!(
+        "line {number} of the batch is not a call: {why}; expected one object \
+         {{\"id\", \"tool\", \"arguments\", \"cwd\"?}} a line"
+    );
+    Judged::refused(String::new(), Finding::new("call.unreadable", Severity::Deny, message))
+}

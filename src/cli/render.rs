@@ -1,0 +1,170 @@
+//! Verdicts for people.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+
+use crate::gateway::Judged;
+use crate::verdict::{Decision, Finding, Severity, Verdict};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn colour(decision: Decision) -> Style {
+    BOLD.fg_color(Some(
+        match decision {
+            Decision::Allow => AnsiColor::Green,
+            Decision::Ask(_) => AnsiColor::Yellow,
+            Decision::Deny => AnsiColor::Red,
+        }
+        .into(),
+    ))
+}
+
+fn weight(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warn => "warn",
+        Severity::Review => "review",
+        Severity::Deny => "deny",
+        Severity::Fatal => "fatal",
+    }
+}
+
+/// Writes the verdict on a call: the decision, then each stage with its findings.
+pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
+    let verdict = &judged.verdict;
+    let style = colour(verdict.decision);
+    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, judged.tool)?;
+    let command = judged.command();
+    for finding in &verdict.notes {
+        self::finding(out, "call", finding, command)?;
+    }
+    for stage in &verdict.stages {
+        let style = colour(stage.decision);
+        writeln!(out, "  {:<8} {style}{}{style:#}", stage.stage.as_str(), stage.decision.word())?;
+        for finding in &stage.findings {
+            self::finding(out, "", finding, command)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes only what stands against the call.
+pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
+    let style = colour(judged.verdict.decision);
+    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", judged.verdict.decision, judged.tool)?;
+    for (stage, finding) in judged.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
+        self::finding(out, stage.map_or("call", |s| s.as_str()), finding, judged.command())?;
+    }
+    Ok(())
+}
+
+fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
+    let style = colour(finding.severity.decision());
+    let message = plain(&finding.message);
+    writeln!(
+        out,
+        "  {stage:<8} {style}{}{style:#} {DIM}({}){DIM:#} {message}",
+        plain(&finding.id),
+        weight(finding.severity)
+    )?;
+    if let (Some(span), Some(command)) = (&finding.span, command) {
+        quote(out, command, span.clone())?;
+    }
+    if let Some(safer) = &finding.safer {
+        writeln!(out, "           {DIM}instead:{DIM:#} {}", plain(safer))?;
+    }
+    Ok(())
+}
+
+/// Shows the line of the command that a finding is about, with carets under the part meant.
+fn quote(out: &mut impl Write, command: &str, span: std::ops::Range<usize>) -> io::Result<()> {
+    let Some(before) = command.get(..span.start) else { return Ok(()) };
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = command.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or("");
+    let indent = before.get(line_start..).map_or(0, |s| s.chars().count());
+    let meant = command.get(span).and_then(|s| s.lines().next()).map_or(1, |s| s.chars().count().max(1));
+    const WIDTH: usize = 100;
+    if indent + meant > WIDTH {
+        return Ok(());
+    }
+    let shown: String = plain(line).chars().take(WIDTH).collect();
+    writeln!(out, "           {shown}")?;
+    writeln!(out, "           {:indent$}{BOLD}{}{BOLD:#}", "", "^".repeat(meant))
+}
+
+/// Text from a call, with control and bidirectional characters made visible, so that it cannot repaint the terminal.
+pub fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let hidden = c.is_control() && c != '\n' && c != '\t'
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if hidden {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// The verdict as data: each stage with its own decision, and every finding with the stage it comes from.
+pub fn json(id: Option<&Value>, judged: &Judged) -> Value {
+    let Verdict { decision, stages, .. } = &judged.verdict;
+    let by_stage: serde_json::Map<String, Value> =
+        stages.iter().map(|s| (s.stage.as_str().to_owned(), Value::from(s.decision.word()))).collect();
+    let findings: Vec<Value> = judged
+        .verdict
+        .findings()
+        .map(|(stage, finding)| {
+            let mut value = json!({
+                "stage": stage.map(|s| s.as_str()),
+                "id": finding.id,
+                "severity": weight(finding.severity),
+                "message": finding.message,
+            });
+            if let Some(map) = value.as_object_mut() {
+                if let Some(safer) = &finding.safer {
+                    map.insert("safer".to_owned(), Value::from(safer.as_str()));
+                }
+                if let Some(span) = &finding.span {
+                    map.insert("span".to_owned(), json!([span.start, span.end]));
+                }
+            }
+            value
+        })
+        .collect();
+    let mut line = serde_json::Map::new();
+    if let Some(id) = id {
+        line.insert("id".to_owned(), id.clone());
+    }
+    line.insert("tool".to_owned(), Value::from(judged.tool.as_str()));
+    line.insert("decision".to_owned(), Value::from(decision.word()));
+    if let Decision::Ask(level) = decision {
+        line.insert("level".to_owned(), Value::from(level.number()));
+    }
+    line.insert("stages".to_owned(), Value::Object(by_stage));
+    line.insert("findings".to_owned(), Value::Array(findings));
+    Value::Object(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_a_call_cannot_repaint_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}c"), "a\\u{1b}[2Jb\\u{202e}c");
+        assert_eq!(plain("naïve 你好"), "naïve 你好");
+    }
+
+    #[test]
+    fn carets_stand_under_the_part_meant() {
+        let mut out = Vec::new();
+        quote(&mut out, "echo é\nls; rm -rf /", 12..20).unwrap();
+        let text = anstream::adapter::strip_bytes(&out).into_vec();
+        assert_eq!(String::from_utf8(text).unwrap(), "           ls; rm -rf /\n               ^^^^^^^^\n");
+    }
+}

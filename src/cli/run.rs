@@ -1,0 +1,150 @@
+//! `portcullis run`: one call, the whole way.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::call::Request;
+use crate::cli::args::{Format, RunArgs, ToolCall, Who};
+use crate::cli::{Failure, exit, prompt, render};
+use crate::config::Config;
+use crate::gateway::{Caller, Done, Gateway, Outcome};
+use crate::registry::{Output, ToolError};
+use crate::verdict::Decision;
+
+pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
+    let gateway = Gateway::open(Config::from_env()?)?;
+    let caller = caller(&gateway, &args.who)?;
+    let request = request(&caller, &args.call, args.who.cwd.clone())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut outcome = runtime.block_on(gateway.call(&caller, request.clone()));
+    if let Outcome::Asks(asks) = &outcome
+        && !args.no_prompt
+        && !caller.principal.unattended
+        && prompt::someone_is_there()
+    {
+        // The answer is the operator's, given at the terminal; the call then goes the whole way again.
+        match prompt::ask(&gateway, asks)? {
+            prompt::Answer::Granted => outcome = runtime.block_on(gateway.call(&caller, request)),
+            prompt::Answer::Refused => {
+                anstream::eprintln!("refused; nothing ran");
+                return Ok(exit::DENIED);
+            }
+        }
+    }
+    report(&outcome, args.output)
+}
+
+/// Whose call it is, from the command line and the configuration.
+pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
+    Ok(gateway.caller(who.agent.as_deref(), &who.session, who.workspace.as_deref())?)
+}
+
+/// The request that the command line describes.
+pub(super) fn request(caller: &Caller, call: &ToolCall, cwd: Option<PathBuf>) -> Result<Request, Failure> {
+    let Some(tool) = &call.tool else {
+        return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
+    };
+    let arguments = match &call.json {
+        Some(text) => serde_json::from_str(text)
+            .map_err(|e| Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'")))?,
+        None => Value::Object(pairs(&call.pairs)?),
+    };
+    Ok(Request { cwd, ..caller.request(tool.clone(), arguments) })
+}
+
+fn pairs(words: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut arguments = Map::new();
+    for word in words {
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(Failure::usage(format!("`{word}` is no key=value; write for instance command='ls -l' or path=README.md")));
+        };
+        if arguments.insert(key.to_owned(), Value::from(value)).is_some() {
+            return Err(Failure::usage(format!("`{key}` is given twice; give it once, or use --json for a list")));
+        }
+    }
+    Ok(arguments)
+}
+
+/// The exit code of a decision that nothing was run for.
+pub(super) fn code(decision: Decision) -> u8 {
+    match decision {
+        Decision::Allow => exit::OK,
+        Decision::Ask(_) => exit::ASKS,
+        Decision::Deny => exit::DENIED,
+    }
+}
+
+fn report(outcome: &Outcome, format: Format) -> Result<u8, Failure> {
+    if format == Format::Json {
+        writeln!(io::stdout(), "{}", as_json(outcome))?;
+        return Ok(exit_code(outcome));
+    }
+    match outcome {
+        Outcome::Done(Done { result: Ok(output), .. }) => {
+            let mut out = io::stdout().lock();
+            out.write_all(output.text.as_bytes())?;
+            if !output.text.is_empty() && !output.text.ends_with('\n') {
+                out.write_all(b"\n")?;
+            }
+        }
+        Outcome::Done(Done { result: Err(error), .. }) => anstream::eprintln!("{error}"),
+        Outcome::Asks(asks) => {
+            render::objections(&mut anstream::stderr().lock(), &asks.judged)?;
+            anstream::eprintln!("  pending  {} until {}", asks.pending.id, asks.pending.expires);
+            anstream::eprintln!("  a person can answer with: portcullis approvals grant {}", asks.pending.id);
+            anstream::eprintln!("  then make the same call again");
+        }
+        Outcome::Denied(judged) => render::objections(&mut anstream::stderr().lock(), judged)?,
+    }
+    Ok(exit_code(outcome))
+}
+
+fn exit_code(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Done(done) => match &done.result {
+            Ok(output) => command_code(output),
+            Err(ToolError::Setup(_)) => exit::SETUP,
+            Err(_) => exit::FAILED,
+        },
+        Outcome::Asks(_) => exit::ASKS,
+        Outcome::Denied(_) => exit::DENIED,
+    }
+}
+
+/// The command's own exit code where the tool ran one.
+fn command_code(output: &Output) -> u8 {
+    let own = output.structured.as_ref().and_then(|s| s.get("exit_code")).and_then(Value::as_u64);
+    match own {
+        Some(code) => u8::try_from(code).unwrap_or(exit::FAILED),
+        None if output.is_error => exit::FAILED,
+        None => exit::OK,
+    }
+}
+
+fn as_json(outcome: &Outcome) -> Value {
+    match outcome {
+        Outcome::Done(done) => {
+            let mut value = render::json(None, &done.judged);
+            let (text, structured, is_error) = match &done.result {
+                Ok(output) => (output.text.clone(), output.structured.clone(), output.is_error),
+                Err(error) => (error.to_string(), None, true),
+            };
+            extend(&mut value, json!({ "call": done.call, "output": text, "structured": structured, "is_error": is_error }));
+            value
+        }
+        Outcome::Asks(asks) => {
+            let mut value = render::json(None, &asks.judged);
+            extend(&mut value, json!({ "pending": asks.pending.id, "expires": asks.pending.expires }));
+            value
+        }
+        Outcome::Denied(judged) => render::json(None, judged),
+    }
+}
+
+fn extend(value: &mut Value, more: Value) {
+    if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more) {
+        map.extend(more);
+    }
+}

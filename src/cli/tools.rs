@@ -1,0 +1,56 @@
+//! `portcullis tools`: the tools there are.
+
+use std::io::{self, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::cli::args::{DefinitionForm, ToolsArgs};
+use crate::cli::{Failure, exit};
+use crate::config::Config;
+use crate::registry::Sensitivity;
+
+pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
+    let config = Config::from_env()?;
+    let mut registry = crate::tools::all();
+    if let Some(allowed) = config.agent(args.agent.as_deref())?.allowed_tools {
+        let names: Vec<&str> = allowed.iter().map(String::as_str).collect();
+        registry = registry.filtered(&names);
+    }
+    if args.json {
+        let definitions = match args.form {
+            DefinitionForm::Mcp => registry.mcp_definitions(),
+            DefinitionForm::Openai => registry.openai_definitions(),
+        };
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&definitions)?)?;
+        return Ok(exit::OK);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["tool", "", "parameters", "what it does"]);
+    for tool in registry.all() {
+        let definition = tool.definition();
+        let sensitivity = match definition.sensitivity {
+            Sensitivity::Safe => "safe",
+            Sensitivity::Sensitive => "sensitive",
+        };
+        table.add_row([definition.name, sensitivity, &parameters(&definition.parameters), first_sentence(definition.description)]);
+    }
+    writeln!(io::stdout(), "{table}")?;
+    Ok(exit::OK)
+}
+
+fn parameters(schema: &serde_json::Value) -> String {
+    let required: Vec<&str> =
+        schema.get("required").and_then(|r| r.as_array()).into_iter().flatten().filter_map(|v| v.as_str()).collect();
+    let Some(properties) = schema.get("properties").and_then(|p| p.as_object()) else { return String::new() };
+    let mut names: Vec<String> = properties
+        .keys()
+        .map(|name| if required.contains(&name.as_str()) { name.clone() } else { format!("{name}?") })
+        .collect();
+    names.sort_by_key(|name| name.ends_with('?'));
+    names.join(", ")
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+}

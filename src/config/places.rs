@@ -1,0 +1,114 @@
+//! Where configuration and state lie.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::config::ConfigError;
+use crate::facts::normalise;
+
+/// The directories of one installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// `/etc/portcullis`: the machine's configuration. Absent when `PORTCULLIS_CONFIG` names another.
+    pub system: Option<PathBuf>,
+    /// `PORTCULLIS_CONFIG`, else `$XDG_CONFIG_HOME/portcullis`, else `~/.config/portcullis`.
+    pub config: PathBuf,
+    /// `PORTCULLIS_STATE`, else `$XDG_STATE_HOME/portcullis`, else `~/.local/state/portcullis`.
+    pub state: PathBuf,
+    pub home: PathBuf,
+}
+
+impl Places {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// When neither `HOME` nor the overrides say where to look, or an override is not an absolute path.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        let home = absolute("HOME")?;
+        let under_home = |variable: &'static str, xdg: &'static str, default: &str| -> Result<PathBuf, ConfigError> {
+            if let Some(named) = absolute(variable)? {
+                return Ok(named);
+            }
+            // The XDG specification says to ignore a relative value.
+            let base = env::var_os(xdg).map(PathBuf::from).filter(|p| p.is_absolute());
+            base.or_else(|| home.as_ref().map(|h| h.join(default)))
+                .map(|base| base.join("portcullis"))
+                .ok_or(ConfigError::NoHome { variable })
+        };
+        let config = under_home("PORTCULLIS_CONFIG", "XDG_CONFIG_HOME", ".config")?;
+        let state = under_home("PORTCULLIS_STATE", "XDG_STATE_HOME", ".local/state")?;
+        let system = env::var_os("PORTCULLIS_CONFIG").is_none().then(|| PathBuf::from("/etc/portcullis"));
+        Ok(Places { system, config, state, home: home.unwrap_or_else(|| PathBuf::from("/")) })
+    }
+
+    /// Everything of the gateway's own that no call may touch.
+    pub fn own(&self) -> Vec<PathBuf> {
+        let mut own = vec![self.config.clone(), self.state.clone()];
+        own.extend(self.system.clone());
+        own.extend(env::current_exe().ok());
+        // The same places under their real names, should a parent be a symbolic link.
+        let real: Vec<PathBuf> = own.iter().filter_map(|p| p.canonicalize().ok()).filter(|p| !own.contains(p)).collect();
+        own.extend(real);
+        own
+    }
+
+    /// Refuses a workspace from which an agent could reach the gateway's configuration or state.
+    ///
+    /// # Errors
+    ///
+    /// Names the directory that lies inside the workspace.
+    pub fn refuse_inside(&self, workspace: &Path) -> Result<(), ConfigError> {
+        let real = workspace.canonicalize().unwrap_or_else(|_| normalise(workspace));
+        for (what, place) in [("state", &self.state), ("configuration", &self.config)] {
+            let inside = real_or_nearest(place);
+            if inside.starts_with(&real) {
+                return Err(ConfigError::WorkspaceHoldsGateway { workspace: real, what, place: place.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path with as much of it resolved as exists.
+fn real_or_nearest(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            return normalise(&real.join(rest));
+        }
+    }
+    normalise(path)
+}
+
+fn absolute(variable: &'static str) -> Result<Option<PathBuf>, ConfigError> {
+    match env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from) {
+        Some(path) if !path.is_absolute() => Err(ConfigError::RelativePlace { variable, path }),
+        found => Ok(found.map(|path| normalise(&path))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_a_workspace_that_holds_the_state_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places {
+            system: None,
+            config: dir.path().join("c/portcullis"),
+            state: dir.path().join("w/deep/portcullis"),
+            home: dir.path().into(),
+        };
+        std::fs::create_dir_all(dir.path().join("w")).unwrap();
+        let told = places.refuse_inside(&dir.path().join("w")).unwrap_err().to_string();
+        assert!(told.contains("state") && told.contains("w/deep/portcullis"), "{told}");
+        assert!(places.refuse_inside(&dir.path().join("c")).is_err());
+        std::fs::create_dir_all(dir.path().join("other")).unwrap();
+        assert!(places.refuse_inside(&dir.path().join("other")).is_ok());
+        // A symbolic link to a parent does not hide it.
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("other/link")).unwrap();
+        assert!(places.refuse_inside(&dir.path().join("other/link/w")).is_err());
+    }
+}

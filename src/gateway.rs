@@ -1,1 +1,0 @@
-//! The one way of a call through the gateway.

@@ -1,0 +1,155 @@
+//! What a workspace's calls are judged by: the installation's rules, and what the workspace adds to tighten them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::audit::Hashes;
+use crate::config::{self, Config, ConfigError, PolicySet, Protect};
+use crate::facts::Surroundings;
+use crate::facts::command::{Guard, PackError, PackSource};
+use crate::facts::path::{GroundError, ProtectedRule, Protection, ProtectionError, Resolver, standard_rules};
+use crate::firewall::Firewall;
+use crate::firewall::policy::{Policies, PolicyError, Source, Trust, set};
+use crate::registry::{Definition, Registry};
+use crate::sandbox::{Profile, ProfileError, Profiles};
+
+/// The rules of the installation, before any workspace's.
+pub(super) struct Base {
+    pub policies: Arc<Policies>,
+    guard: Arc<Guard>,
+    packs: Vec<PackSource>,
+    profiles: Profiles,
+}
+
+/// The rules for calls in one workspace.
+pub(super) struct Ground {
+    pub firewall: Firewall,
+    pub guard: Arc<Guard>,
+    pub profile: Arc<Profile>,
+    pub surroundings: Surroundings,
+    /// Absent where the workspace cannot be opened, which denies every call in it.
+    pub resolver: Result<Resolver, GroundError>,
+}
+
+impl Base {
+    pub fn load(config: &Config, registry: &Registry) -> Result<Self, RulesError> {
+        let mut packs = Vec::new();
+        let mut profiles = Profiles::built_in()?;
+        for dir in config.dirs() {
+            for (path, text) in config::texts(&dir.join("commands"), "toml")? {
+                packs.push(PackSource::user(path.display().to_string(), text));
+            }
+            profiles.load(&dir.join("profiles"))?;
+        }
+        let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
+        Ok(Base { policies: Arc::new(policies), guard: Arc::new(Guard::load(&packs)?), packs, profiles })
+    }
+}
+
+/// The policies that the configuration names: the shipped set, then the files of the configuration's directories.
+pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError> {
+    let mut sources = match config.file.policy_set.unwrap_or_default() {
+        PolicySet::Ask => set::ask(),
+        PolicySet::Strict => set::strict(),
+        PolicySet::None => Vec::new(),
+    };
+    for dir in config.dirs().map(|dir| dir.join("policies")).filter(|dir| dir.is_dir()) {
+        sources.extend(Source::read(&dir, Trust::Operator)?);
+    }
+    Ok(sources)
+}
+
+pub(crate) fn definitions(registry: &Registry) -> Vec<&Definition> {
+    registry.all().map(|tool| tool.definition()).collect()
+}
+
+impl Ground {
+    /// Makes the rules for a workspace. What it says in `.portcullis.toml` and `.portcullis/` only tightens.
+    pub fn new(
+        base: &Base,
+        config: &Config,
+        registry: &Registry,
+        workspace: &Path,
+        profile: &str,
+    ) -> Result<Self, RulesError> {
+        let own = config::workspace_file(workspace)?.unwrap_or_default();
+        let dir = workspace.join(".portcullis");
+
+        let mut policies = Arc::clone(&base.policies);
+        let policy_dir = dir.join("policies");
+        if policy_dir.is_dir() {
+            let mut sources = base.policies.sources().to_vec();
+            sources.extend(Source::read(&policy_dir, Trust::Workspace)?);
+            policies = Arc::new(Policies::load(sources, &definitions(registry))?);
+        }
+
+        let mut guard = Arc::clone(&base.guard);
+        let packs = config::texts(&dir.join("commands"), "toml")?;
+        if !packs.is_empty() {
+            let mut sources = base.packs.clone();
+            sources.extend(packs.into_iter().map(|(path, text)| PackSource::workspace(path.display().to_string(), text)));
+            guard = Arc::new(Guard::load(&sources)?);
+        }
+
+        let mut profiles = base.profiles.clone();
+        profiles.narrow(&dir.join("profiles"))?;
+        let named = |name: &str| {
+            let known = || profiles.iter().map(|p| p.name.clone()).collect();
+            profiles.get(name).cloned().ok_or_else(|| RulesError::UnknownProfile { name: name.to_owned(), known: known() })
+        };
+        let mut profile = named(profile)?;
+        if let Some(narrower) = &own.profile {
+            profile = Arc::new(profile.narrowed(&*named(narrower)?));
+        }
+
+        let surroundings = Surroundings {
+            read_roots: config.file.read_roots.clone(),
+            write_roots: config.file.write_roots.clone(),
+            gateway: config.places.own(),
+            ..Surroundings::new(workspace, &config.places.home)
+        };
+        let protect = config.file.protect.iter().chain(&own.protect);
+        let protection = Protection::new(standard_rules().into_iter().chain(protect.map(rule)).collect())?;
+        let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
+        Ok(Ground {
+            firewall: Firewall { policies, restrict_to_workspace: restrict },
+            guard,
+            profile,
+            resolver: Resolver::open(&surroundings, protection),
+            surroundings,
+        })
+    }
+
+    /// What names these rules in a record, and binds approvals to them.
+    pub fn hashes(&self) -> Hashes {
+        Hashes {
+            policies: Some(self.firewall.policies.hash()),
+            packs: Some(self.guard.hash()),
+            profile: Some(self.profile.digest()),
+        }
+    }
+}
+
+fn rule(protect: &Protect) -> ProtectedRule {
+    ProtectedRule::new(&protect.glob, protect.action)
+}
+
+/// Why rules cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    #[error(transparent)]
+    Protection(#[from] ProtectionError),
+    #[error("there is no sandbox profile `{name}`: there are {}", known.join(", "))]
+    UnknownProfile { name: String, known: Vec<String> },
+}
+
+/// The directory that a call's workspace stands for in the table of grounds.
+pub(super) type Key = (PathBuf, String);

@@ -1,0 +1,271 @@
+//! The command line, as a person or a script uses it.
+
+mod common;
+
+use std::fs;
+
+use common::World;
+
+#[test]
+fn a_safe_call_is_allowed_and_prints_its_result() {
+    let world = World::new();
+    world.write("work/hello.txt", "good morning\n");
+    let ran = world.run(["run", "Read", "path=hello.txt"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("good morning"), "{ran:?}");
+}
+
+#[test]
+fn a_destructive_command_is_refused_with_its_rule() {
+    let world = World::new();
+    let ran = world.run(["run", "Bash", "command=rm -rf /"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("DENY") && ran.stderr.contains("fatal"), "{ran:?}");
+    assert!(ran.stderr.contains("^^^^"), "the refusal shows where: {ran:?}");
+}
+
+#[test]
+fn a_sensitive_call_asks_runs_once_when_granted_and_then_asks_again() {
+    let world = World::new();
+    world.write("work/a-file", "");
+    let call = ["run", "Bash", "command=ls"];
+    let ran = world.run_granted(&call);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("a-file"), "{ran:?}");
+    let again = world.run(call);
+    assert_eq!(again.code, 3, "a grant is good for one call: {again:?}");
+}
+
+#[test]
+fn a_refused_call_does_not_run() {
+    let world = World::new();
+    let call = ["run", "Write", "path=new.txt", "content=x"];
+    let asked = world.run(call);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    let refused = world.run(["approvals", "refuse", &asked.pending(), "--reason", "not today"]);
+    assert_eq!(refused.code, 0, "{refused:?}");
+    let late = world.run(["approvals", "grant", &asked.pending()]);
+    assert_ne!(late.code, 0, "a refusal is final: {late:?}");
+    assert_eq!(world.run(call).code, 3);
+    assert!(!world.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn a_grant_is_for_the_call_that_was_shown_and_no_other() {
+    let world = World::new();
+    let asked = world.run(["run", "Bash", "command=echo one"]);
+    assert_eq!(world.run(["approvals", "grant", &asked.pending()]).code, 0);
+    let other = world.run(["run", "Bash", "command=echo two"]);
+    assert_eq!(other.code, 3, "{other:?}");
+    let elsewhere = world.run(["run", "Bash", "command=echo one", "--session", "another"]);
+    assert_eq!(elsewhere.code, 3, "a grant does not cross sessions: {elsewhere:?}");
+    let shown = world.run(["run", "Bash", "command=echo one"]);
+    assert_eq!((shown.code, shown.stdout.trim()), (0, "one"), "{shown:?}");
+}
+
+#[test]
+fn run_exits_with_the_commands_own_code() {
+    let world = World::new();
+    for (command, code) in [("exit 7", 7), ("true", 0), ("no-such-program-here", 127), ("kill -TERM $$", 143)] {
+        let ran = world.run_granted(&["run", "Bash", &format!("command={command}")]);
+        assert_eq!(ran.code, code, "{command}: {ran:?}");
+    }
+}
+
+#[test]
+fn check_judges_by_stage_and_runs_nothing() {
+    let world = World::new();
+    let ran = world.run(["check", "Bash", "command=touch made; rm -rf /", "--output", "json"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let verdict = ran.json();
+    assert_eq!(verdict["decision"], "deny");
+    assert_eq!(verdict["stages"]["command"], "deny");
+    assert_eq!(verdict["stages"]["sandbox"], "allow", "{verdict}");
+    assert!(!world.workspace().join("made").exists());
+    assert!(!world.state().exists(), "check leaves no state behind");
+}
+
+#[test]
+fn check_batch_answers_every_line_in_order_and_survives_bad_ones() {
+    let world = World::new();
+    world.write("work/x", "");
+    let input = concat!(
+        "{\"id\":1,\"tool\":\"Read\",\"arguments\":{\"path\":\"x\"}}\n",
+        "\n",
+        "not json\n",
+        "{\"id\":\"two\",\"tool\":\"Bash\",\"arguments\":{\"command\":\"rm -rf ~\"}}\n",
+        "{\"id\":3,\"tool\":\"Nope\",\"arguments\":{}}\n",
+        "{\"id\":4,\"tool\":\"Bash\",\"arguments\":{\"command\":\"ls\"},\"surprise\":1}\n",
+        "{\"id\":5,\"tool\":\"Bash\",\"arguments\":{\"command\":\"rm -rf ./build\"},\"cwd\":\"/home/alice/proj\"}",
+    );
+    let ran = world.run_with_input(["check", "--batch", "-"], input.as_bytes());
+    assert_eq!(ran.code, 2, "the gravest decision is the exit code: {ran:?}");
+    let lines = ran.lines();
+    let got: Vec<(String, &str)> =
+        lines.iter().map(|l| (l["id"].to_string(), l["decision"].as_str().expect("a decision"))).collect();
+    let want = [("1", "allow"), ("null", "deny"), ("\"two\"", "deny"), ("3", "deny"), ("4", "deny"), ("5", "deny")];
+    assert_eq!(got, want.map(|(id, decision)| (id.to_owned(), decision)), "{ran:?}");
+    assert_eq!(lines[2]["stages"]["command"], "deny");
+    assert!(lines[1]["findings"][0]["message"].as_str().is_some_and(|m| m.contains("line 3")), "{}", lines[1]);
+    // The last line's workspace does not exist here: the whole call is denied, its command is still judged.
+    assert_eq!(lines[5]["stages"]["command"], "allow", "{}", lines[5]);
+}
+
+#[test]
+fn bad_input_gets_an_error_that_says_what_was_wrong_and_what_to_do() {
+    let world = World::new();
+    let ten_megabytes = format!("command=echo {}", "a".repeat(100_000));
+    let cases: Vec<(Vec<&str>, i32, &[&str])> = vec![
+        (vec!["run", "Nope"], 2, &["Nope", "Bash", "Read"]),
+        (vec!["run", "Read"], 2, &["path", "required"]),
+        (vec!["run", "Read", "path=x", "limit=many"], 2, &["limit", "integer"]),
+        (vec!["run", "Read", "path=x", "colour=red"], 2, &["colour", "offset"]),
+        (vec!["run", "Read", "x"], 64, &["key=value"]),
+        (vec!["run", "Read", "path=x", "path=y"], 64, &["twice"]),
+        (vec!["run", "Read", "--json", "{oops"], 64, &["not valid JSON"]),
+        (vec!["run", "Read", "--json", "[1]"], 2, &["object"]),
+        (vec!["run"], 64, &["tool"]),
+        (vec!["fly"], 64, &["fly"]),
+        (vec!["run", "Read", "path=a\u{1}b"], 2, &["control character"]),
+        (vec!["run", "Read", "path=missing.txt"], 1, &["missing.txt"]),
+        (vec!["run", "Bash", &ten_megabytes, "--workspace", "/no/such/place"], 2, &["/no/such/place"]),
+        (vec!["run", "Bash", "command=ls", "--agent", "ghost"], 64, &["ghost"]),
+        (vec!["approvals", "grant", "nothing"], 64, &["nothing"]),
+        (vec!["audit", "show", "nothing"], 64, &["nothing"]),
+    ];
+    for (args, code, told) in cases {
+        let ran = world.run(&args);
+        assert_eq!(ran.code, code, "{args:?}: {ran:?}");
+        for word in told {
+            assert!(ran.stderr.contains(word), "{args:?} should mention `{word}`: {}", ran.stderr);
+        }
+        assert!(!ran.stderr.contains("panicked"), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn huge_arguments_and_a_nul_are_refused_through_batch() {
+    let world = World::new();
+    let big = serde_json::json!({ "id": 1, "tool": "Bash", "arguments": { "command": format!("echo {}", "a".repeat(10 << 20)) } });
+    let nul = serde_json::json!({ "id": 2, "tool": "Read", "arguments": { "path": "a\0b" } });
+    let mut input = format!("{big}\n{nul}\n").into_bytes();
+    input.extend_from_slice(b"{\"id\":3,\"tool\":\"Read\",\"arguments\":{\"path\":\"\xff\xfe\"}}\n");
+    input.extend_from_slice(b"{\"id\":4,\"tool\":\"Read\",\"arguments\":");
+    input.extend(std::iter::repeat_n(b'[', 200_000));
+    input.extend_from_slice(b"\n{\"id\":5,\"tool\":\"Glob\",\"arguments\":{\"pattern\":\"*\"}}\n");
+    let ran = world.run_with_input(["check", "--batch", "-"], &input);
+    let decisions: Vec<String> = ran.lines().iter().map(|l| l["decision"].as_str().unwrap_or("?").to_owned()).collect();
+    assert_eq!(decisions, ["deny", "deny", "deny", "deny", "allow"], "{}", ran.stderr);
+}
+
+#[test]
+fn configuration_mistakes_name_file_line_and_column() {
+    let world = World::new();
+    world.write("config/portcullis.toml", "policy_set = \"ask\"\ncolour = 1\n");
+    let ran = world.run(["run", "ListDir", "path=."]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    assert!(ran.stderr.contains("portcullis.toml:2:1") && ran.stderr.contains("colour"), "{ran:?}");
+}
+
+#[test]
+fn a_policy_mistake_is_shown_where_it_is_and_stops_the_gateway() {
+    for (policy, told) in [
+        ("@id(\"x\") forbid (principal, action == Action::\"Bsh\", resource);", "Bsh"),
+        ("@id(\"x\") forbid (principal action, resource);", "mine.cedar"),
+        ("@id(\"x\") permit (principal, action == Action::\"Bash\", resource) when { context.comand has x };", "comand"),
+        ("@id(\"x\") permit (principal, action, resource) unless { context.approval.level >= 1 };", "approval"),
+        ("permit (principal, action == Action::\"Bash\", resource);", "@id"),
+    ] {
+        let world = World::new();
+        world.write("config/policies/mine.cedar", policy);
+        let checked = world.run(["policy", "check"]);
+        assert_eq!(checked.code, 2, "{policy}: {checked:?}");
+        let text = format!("{}{}", checked.stdout, checked.stderr);
+        assert!(text.contains(told) && text.contains("mine.cedar"), "{policy}: {text}");
+        let ran = world.run(["run", "ListDir", "path=."]);
+        assert_eq!(ran.code, 64, "{policy}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_profile_with_an_unknown_key_names_it() {
+    let world = World::new();
+    world.write("config/profiles/mine.toml", "name = \"mine\"\nfriendly = true\n");
+    let ran = world.run(["run", "ListDir", "path=."]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    assert!(ran.stderr.contains("mine.toml:2:1") && ran.stderr.contains("friendly"), "{ran:?}");
+}
+
+#[test]
+fn a_workspace_that_contains_the_state_directory_is_refused() {
+    let world = World::new();
+    let home = world.home().to_str().expect("UTF-8").to_owned();
+    let ran = world.run(["run", "ListDir", "path=.", "--workspace", &home]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    assert!(ran.stderr.contains("state") && ran.stderr.contains("PORTCULLIS_STATE"), "{ran:?}");
+}
+
+#[test]
+fn init_writes_a_configuration_that_loads_and_keeps_what_is_there() {
+    let world = World::new();
+    fs::remove_dir(world.config()).expect("an empty directory");
+    assert_eq!(world.run(["init"]).code, 0);
+    let doctor = world.run(["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor:?}");
+    let mine = world.config().join("portcullis.toml");
+    // Every commented key is a real one: with the comments taken off the file must still load.
+    let text = fs::read_to_string(&mine).expect("written");
+    let uncommented: String = text
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(line))
+        .map(|line| format!("{}\n", line.replace("\"…\"", &format!("\"{}\"", "0".repeat(64)))))
+        .collect();
+    fs::write(&mine, uncommented).expect("written");
+    let tools = world.run(["tools"]);
+    assert_eq!(tools.code, 0, "{tools:?}");
+    fs::write(&mine, "policy_set = \"strict\"\n").expect("written");
+    assert_eq!(world.run(["init"]).code, 0);
+    assert_eq!(fs::read_to_string(&mine).expect("kept"), "policy_set = \"strict\"\n");
+    let strict = world.run(["run", "Bash", "command=ls"]);
+    assert_eq!(strict.code, 2, "the strict set denies what would ask: {strict:?}");
+}
+
+#[test]
+fn tools_are_listed_for_people_models_and_agents() {
+    let world = World::new();
+    let text = world.run(["tools"]);
+    for tool in ["Read", "Write", "Edit", "ListDir", "Glob", "Grep", "Bash"] {
+        assert!(text.stdout.contains(tool), "{tool} is missing: {}", text.stdout);
+    }
+    let mcp = world.run(["tools", "--json"]).json();
+    assert!(mcp.as_array().is_some_and(|a| a.iter().all(|t| t["inputSchema"]["type"] == "object")), "{mcp}");
+    let openai = world.run(["tools", "--json", "--form", "openai"]).json();
+    assert!(openai.as_array().is_some_and(|a| a.iter().all(|t| t["function"]["parameters"]["type"] == "object")), "{openai}");
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"reader\"\nallowed_tools = [\"Read\"]\n");
+    let few = world.run(["tools", "--json"]).json();
+    assert_eq!(few.as_array().map(Vec::len), Some(1), "{few}");
+    let hidden = world.run(["run", "Bash", "command=ls"]);
+    assert_eq!(hidden.code, 2, "a tool that the agent may not use is not there for it: {hidden:?}");
+}
+
+#[test]
+fn every_page_of_help_prints() {
+    let world = World::new();
+    for args in [
+        vec!["--help"],
+        vec!["run", "--help"],
+        vec!["check", "--help"],
+        vec!["policy", "check", "--help"],
+        vec!["audit", "verify", "--help"],
+        vec!["approvals", "--help"],
+        vec!["init", "--help"],
+        vec!["--version"],
+        vec!["completions", "bash"],
+        vec!["completions", "zsh"],
+    ] {
+        let ran = world.run(&args);
+        assert_eq!(ran.code, 0, "{args:?}: {ran:?}");
+        assert!(ran.stdout.contains("portcullis"), "{args:?}: {ran:?}");
+        assert!(!ran.stdout.contains('\u{1b}'), "no colour where nobody sees it: {args:?}");
+    }
+}
