@@ -68,8 +68,12 @@ fn approval(node: &Value, helps: bool) -> Option<Complaint> {
     if is_threshold(node) {
         return (!helps).then_some(APPROVAL);
     }
-    if member(node).is_some_and(|(object, name)| is_context(object) && name == "approval") {
-        return Some(APPROVAL);
+    if let Some(object) = accessed(node)
+        && is_context(object)
+    {
+        // `context has approval.level` names a path; its first step is what is read of the context.
+        let name = member(node).map(|(_, name)| name);
+        return (name.is_none() || name == Some("approval")).then_some(APPROVAL);
     }
     if is_context(node) {
         return Some(CONTEXT);
@@ -82,8 +86,6 @@ fn approval(node: &Value, helps: bool) -> Option<Complaint> {
             let part = |name: &str, helps: bool| operand.get(name).and_then(|part| approval(part, helps));
             part("if", false).or_else(|| part("then", helps)).or_else(|| part("else", helps))
         }
-        // A member of the context other than the approval.
-        "." | "has" if operand.get("left").is_some_and(is_context) => None,
         // Under everything else an approval could turn an answer around.
         _ => children(operand).find_map(|child| approval(child, false)),
     }
@@ -98,10 +100,17 @@ fn is_threshold(node: &Value) -> bool {
     approval.is_some_and(|(object, _)| is_context(object)) && matches!(literal, Some(1 | 2))
 }
 
-/// The object and the name of `object.name`, or of `object has name`.
+/// The object of `object.name` or `object has name`.
+fn accessed(node: &Value) -> Option<&Value> {
+    node.get(".").or_else(|| node.get("has"))?.get("left")
+}
+
+/// The object and the name of `object.name`, or of `object has name`, where a path has its first step for a name.
 fn member(node: &Value) -> Option<(&Value, &str)> {
     let access = node.get(".").or_else(|| node.get("has"))?;
-    Some((access.get("left")?, access.get("attr")?.as_str()?))
+    let name = access.get("attr")?;
+    let name = name.as_str().or_else(|| name.get(0).and_then(Value::as_str))?;
+    Some((access.get("left")?, name))
 }
 
 fn is_context(node: &Value) -> bool {
@@ -145,6 +154,7 @@ mod tests {
             permit(&format!("when {{ {level} && principal.mode == \"default\" }}")),
             permit("when { if principal.unattended then false else context.approval.level >= 2 }"),
             permit("when { context has input && context.input has path }"),
+            permit("when { context has input.approval }"),
         ] {
             assert_eq!(words(&accepted, Trust::Operator), Vec::<&str>::new(), "refused: {accepted}");
         }

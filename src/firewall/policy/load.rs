@@ -1,6 +1,7 @@
 //! From policy files to [`Policies`]: parse, re-key by `@id`, validate, lint, index. Every problem is reported at once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
@@ -234,7 +235,7 @@ impl Loading {
         }
     }
 
-    fn lint(&mut self, source: &Source, whole: &std::ops::Range<usize>, policy: &Policy) {
+    fn lint(&mut self, source: &Source, whole: &Range<usize>, policy: &Policy) {
         let form = match policy.to_json() {
             Ok(form) => form,
             Err(error) => {
@@ -243,11 +244,7 @@ impl Loading {
             }
         };
         for complaint in lint::complaints(policy, &form, source.trust) {
-            let text = source.text.get(whole.clone()).unwrap_or_default();
-            let at = text.find(complaint.word).map_or(whole.clone(), |start| {
-                let start = whole.start + start;
-                start..start + complaint.word.len()
-            });
+            let at = find(source, whole, policy, complaint.word);
             let problem = Problem::at(source, at, complaint.message).help(complaint.help);
             self.problems.push(if complaint.warning { problem.warning() } else { problem });
         }
@@ -271,7 +268,24 @@ impl Loading {
     }
 }
 
-fn describe(source: &Source, whole: &std::ops::Range<usize>, id: &str, policy: &Policy) -> Description {
+/// The place of a word in a policy, annotations left out.
+fn find(source: &Source, whole: &Range<usize>, policy: &Policy, word: &str) -> Range<usize> {
+    let expressions = policy.as_ref().non_scope_constraints().into_iter().flat_map(|body| body.subexpressions());
+    let conditions = expressions.filter_map(|part| part.source_loc()).map(|loc| loc.span.offset()).min();
+    let effect = source.text.get(whole.clone()).and_then(|text| {
+        let heads = text.match_indices(word).filter(|(at, _)| {
+            text.get(at + word.len()..).is_some_and(|rest| rest.trim_start().starts_with('('))
+        });
+        heads.map(|(at, _)| whole.start + at).next()
+    });
+    let start = effect.or_else(|| {
+        let from = conditions.unwrap_or(whole.start);
+        source.text.get(from..whole.end)?.find(word).map(|at| from + at)
+    });
+    start.map_or(whole.clone(), |start| start..start + word.len())
+}
+
+fn describe(source: &Source, whole: &Range<usize>, id: &str, policy: &Policy) -> Description {
     Description {
         id: id.to_owned(),
         effect: policy.effect(),
@@ -284,6 +298,6 @@ fn describe(source: &Source, whole: &std::ops::Range<usize>, id: &str, policy: &
 }
 
 /// Where a policy stands in its file; the whole file where Cedar does not say.
-fn span(source: &Source, loc: Option<&cedar_policy_core::parser::Loc>) -> std::ops::Range<usize> {
+fn span(source: &Source, loc: Option<&cedar_policy_core::parser::Loc>) -> Range<usize> {
     loc.map_or(0..source.text.len(), |loc| loc.span.offset()..loc.span.offset() + loc.span.len())
 }

@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn i2_a_schema_that_cannot_be_mapped_is_opaque() {
         let mut deep = json!({ "type": "object" });
-        for _ in 0..2_000 {
+        for _ in 0..100 {
             deep = json!({ "type": "object", "properties": { "x": deep } });
         }
         for hostile in [
