@@ -10,17 +10,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::call::Call;
 use crate::facts::Facts;
+use crate::facts::path::{Handle, Handles};
 use crate::verdict::{Finding, Severity, Stage, StageVerdict, Verdict};
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
 #[derive(Debug)]
 pub struct Cleared {
     call: Call,
+    handles: Handles,
 }
 
 impl Cleared {
     pub fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// What an argument names, held open since it was judged.
+    pub fn handle(&self, argument: &str) -> Option<&Handle> {
+        self.handles.get(argument)
     }
 }
 
