@@ -1,9 +1,30 @@
 //! Where the paths of a call land. Resolution goes through `openat2(2)` under a handle of the workspace; the tool later
 //! works on the very handle that was checked, never on the name again.
 
+mod gather;
+mod ground;
+mod handle;
+mod kernel;
+mod listing;
+mod name;
+mod predict;
+mod protection;
+mod resolver;
+mod walk;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::gather::{Handles, gather};
+pub use self::ground::GroundError;
+pub use self::handle::{Handle, HandleError, Stamp};
+pub use self::kernel::Kind;
+pub use self::protection::{Guarded, ProtectedRule, Protection, ProtectionError, standard_rules};
+pub use self::resolver::Resolver;
+pub use self::walk::{Entry, Opened, Walk};
 use crate::facts::Scope;
+
+/// What [`PathFact::argument`] says of a path inside a command.
+pub const COMMAND: &str = "command";
 
 /// What a call wants to do with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,6 +62,9 @@ pub struct PathFact {
     /// Why it cannot be used at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// What could not be looked at because a limit was hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
 }
 
 /// A protected path's rule.

@@ -1,0 +1,264 @@
+//! Protected paths: files that can be inside the workspace and still need a person's word, or are refused.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+
+use super::{Access, Protected, ProtectedAction};
+
+/// A rule about paths that match a glob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProtectedRule {
+    /// Matched without regard to case, at any depth unless it starts with `/`. `x/**` covers `x` itself as well.
+    pub glob: String,
+    pub action: ProtectedAction,
+    #[serde(default)]
+    pub on: Guarded,
+    /// Globs of what the rule leaves alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+}
+
+/// Which accesses a rule is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guarded {
+    #[default]
+    Any,
+    /// Writing and deleting.
+    Change,
+    Delete,
+}
+
+impl Guarded {
+    fn covers(self, access: Access) -> bool {
+        match self {
+            Guarded::Any => true,
+            Guarded::Change => access.changes(),
+            Guarded::Delete => access == Access::Delete,
+        }
+    }
+}
+
+/// A glob that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("protected path rule `{rule}`: the glob `{glob}` cannot be used: {reason}")]
+pub struct ProtectionError {
+    rule: String,
+    glob: String,
+    reason: String,
+}
+
+/// Rules about protected paths, compiled.
+#[derive(Clone, Debug)]
+pub struct Protection {
+    globs: GlobSet,
+    /// The rule of each glob in the set.
+    owners: Vec<usize>,
+    rules: Vec<(ProtectedRule, GlobSet)>,
+}
+
+impl Protection {
+    /// Compiles rules. Where several match, the strictest action counts.
+    pub fn new(rules: Vec<ProtectedRule>) -> Result<Self, ProtectionError> {
+        let mut set = GlobSetBuilder::new();
+        let mut owners = Vec::new();
+        let mut compiled = Vec::new();
+        for (index, rule) in rules.into_iter().enumerate() {
+            owners.resize(owners.len() + add(&mut set, &rule.glob, &rule.glob)?, index);
+            let mut except = GlobSetBuilder::new();
+            for glob in &rule.except {
+                add(&mut except, &rule.glob, glob)?;
+            }
+            let except = except.build().map_err(|e| error(&rule.glob, "except", e))?;
+            compiled.push((rule, except));
+        }
+        let globs = set.build().map_err(|e| error("all", "all", e))?;
+        Ok(Protection { globs, owners, rules: compiled })
+    }
+
+    /// The rule that a path falls under for an access: a path relative to a root, or an absolute one.
+    pub fn find(&self, path: &Path, access: Access) -> Option<Protected> {
+        let folded = fold(path);
+        let mut found: Option<&ProtectedRule> = None;
+        for index in self.globs.matches(folded.as_ref()) {
+            let Some((rule, except)) = self.owners.get(index).and_then(|owner| self.rules.get(*owner)) else {
+                continue;
+            };
+            if rule.on.covers(access)
+                && !except.is_match(folded.as_ref())
+                && found.is_none_or(|before| before.action < rule.action)
+            {
+                found = Some(rule);
+            }
+        }
+        found.map(|rule| Protected { glob: rule.glob.clone(), action: rule.action })
+    }
+}
+
+/// The rules that hold where the configuration says nothing else.
+pub fn standard_rules() -> Vec<ProtectedRule> {
+    use Guarded::{Any, Change, Delete};
+    use ProtectedAction::{Ask, Deny};
+    let rule = |on: Guarded, action: ProtectedAction, globs: &'static [&'static str]| {
+        globs.iter().map(move |glob| ProtectedRule { glob: (*glob).to_owned(), action, on, except: Vec::new() })
+    };
+    let spare = |glob: &str, except: &[&str]| ProtectedRule {
+        glob: glob.to_owned(),
+        action: Ask,
+        on: Any,
+        except: except.iter().map(|glob| (*glob).to_owned()).collect(),
+    };
+    let mut rules = Vec::new();
+    // What git runs, here and in the repositories of its submodules and worktrees.
+    rules.extend(rule(
+        Change,
+        Deny,
+        &[
+            ".git/config",
+            ".git/config.worktree",
+            ".git/hooks/**",
+            ".git/modules/**/config",
+            ".git/modules/**/hooks/**",
+            ".git/worktrees/**/config.worktree",
+            ".git/worktrees/**/hooks/**",
+        ],
+    ));
+    // A `.git` file points git at another repository, with that one's hooks.
+    rules.extend(rule(Change, Ask, &[".git", ".git/info/attributes"]));
+    rules.extend(rule(Delete, Ask, &[".git/**"]));
+    // Keys and passwords.
+    rules.push(spare(".env", &[]));
+    rules.push(spare(
+        ".env.*",
+        &[".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.*.example"],
+    ));
+    for key in ["id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*"] {
+        rules.push(spare(key, &["*.pub"]));
+    }
+    rules.extend(rule(Any, Ask, &["*.pem", "*.key", ".npmrc", ".netrc", ".pypirc", ".docker/config.json"]));
+    rules.extend(rule(
+        Any,
+        Deny,
+        &[".ssh/**", ".aws/**", ".gnupg/**", ".kube/**", ".config/gcloud/**", ".git-credentials"],
+    ));
+    // What a shell runs when it starts.
+    rules.extend(rule(
+        Change,
+        Ask,
+        &[
+            ".bashrc",
+            ".bash_profile",
+            ".bash_login",
+            ".bash_logout",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".zlogout",
+            ".config/fish/**",
+            ".envrc",
+        ],
+    ));
+    // What agents and editors run when they start.
+    rules.extend(rule(
+        Change,
+        Ask,
+        &[".claude/**", ".cursor/**", ".mcp.json", ".vscode/**", ".codex/**", ".gemini/**", ".idea/**"],
+    ));
+    rules.extend(rule(Change, Deny, &[".portcullis.toml"]));
+    rules
+}
+
+/// Adds the forms of a glob and says how many they are.
+fn add(set: &mut GlobSetBuilder, rule: &str, glob: &str) -> Result<usize, ProtectionError> {
+    let folded = glob.to_lowercase();
+    let anywhere =
+        if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
+    let forms = anywhere.strip_suffix("/**").map(str::to_owned).into_iter().chain([anywhere.clone()]);
+    let mut count = 0;
+    for form in forms {
+        let compiled =
+            GlobBuilder::new(&form).literal_separator(true).build().map_err(|e| error(rule, glob, e))?;
+        set.add(compiled);
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn error(rule: &str, glob: &str, reason: globset::Error) -> ProtectionError {
+    ProtectionError { rule: rule.to_owned(), glob: glob.to_owned(), reason: reason.kind().to_string() }
+}
+
+/// Lower case, so that names match as they would on a file system without case.
+fn fold(path: &Path) -> Cow<'_, Path> {
+    match path.to_str() {
+        Some(text) if !text.bytes().any(|b| b.is_ascii_uppercase() || !b.is_ascii()) => Cow::Borrowed(path),
+        _ => Cow::Owned(path.to_string_lossy().to_lowercase().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action(path: &str, access: Access) -> Option<ProtectedAction> {
+        Protection::new(standard_rules()).unwrap().find(Path::new(path), access).map(|p| p.action)
+    }
+
+    #[test]
+    fn standard_rules_cover_what_they_are_for() {
+        use Access::{Delete, Read, Write};
+        use ProtectedAction::{Ask, Deny};
+        for (path, access, expected) in [
+            (".git/config", Write, Some(Deny)),
+            (".git/config", Read, None),
+            (".GIT/Config", Write, Some(Deny)),
+            ("vendor/x/.git/hooks/pre-commit", Write, Some(Deny)),
+            (".git/hooks", Delete, Some(Deny)),
+            (".git/modules/a/b/hooks/post-merge", Write, Some(Deny)),
+            (".git/index", Write, None),
+            (".git", Write, Some(Ask)),
+            (".git", Delete, Some(Ask)),
+            (".gitignore", Write, None),
+            (".env", Read, Some(Ask)),
+            ("app/.env.production", Read, Some(Ask)),
+            (".env.example", Write, None),
+            (".environment", Read, None),
+            ("certs/server.PEM", Read, Some(Ask)),
+            ("id_ed25519", Read, Some(Ask)),
+            ("id_ed25519.pub", Read, None),
+            (".ssh", Read, Some(Deny)),
+            ("/home/alice/.ssh/id_rsa.pub", Read, Some(Deny)),
+            (".mcp.json", Read, None),
+            (".mcp.json", Write, Some(Ask)),
+            (".claude/settings.json", Write, Some(Ask)),
+            ("src/.portcullis.toml", Write, Some(Deny)),
+            ("src/key.rs", Write, None),
+        ] {
+            assert_eq!(action(path, access), expected, "{access:?} {path}");
+        }
+    }
+
+    #[test]
+    fn a_letter_that_only_folds_to_ascii_matches_too() {
+        assert_eq!(action("x.\u{212A}EY", Access::Read), Some(ProtectedAction::Ask), "the Kelvin sign folds to k");
+    }
+
+    #[test]
+    fn a_glob_that_cannot_be_used_is_named() {
+        let rule = ProtectedRule {
+            glob: "a[".into(),
+            action: ProtectedAction::Ask,
+            on: Guarded::Any,
+            except: Vec::new(),
+        };
+        let message = Protection::new(vec![rule]).unwrap_err().to_string();
+        assert!(message.contains("`a[`"), "{message}");
+    }
+}
