@@ -149,6 +149,11 @@ impl Digest {
         Digest::of(text)
     }
 
+    /// A digest that was computed elsewhere.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Digest(bytes)
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -23,5 +23,6 @@ pub mod firewall;
 pub mod gateway;
 pub mod registry;
 pub mod sandbox;
+pub mod state;
 pub mod tools;
 pub mod verdict;

@@ -1,0 +1,2 @@
+//! Placeholder until the slice below it compiles.
+fn main() {}

@@ -1,0 +1,257 @@
+//! Appending: many threads of many processes, one chain.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::audit::event::{Event, Trouble, Unknown};
+use crate::audit::sync::{GroupSync, Ticket};
+use crate::audit::tail::{Book, same_file};
+use crate::audit::unfinished::Unfinished;
+use crate::state::{Life, StateDir, StateError, private};
+
+/// How long an append waits for other processes' appends, each of which takes microseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The audit log of a state directory, open for appending.
+#[derive(Debug)]
+pub struct Log {
+    state: StateDir,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    lock: File,
+    lock_path: PathBuf,
+    book: Book,
+    sync: Arc<GroupSync>,
+    /// Why nothing more is appended, and the first record that may be affected.
+    stopped: Option<(String, u64)>,
+}
+
+/// Why a record was not written, or may not be on disk. No call may run on such an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(
+        "another process has held {path} for {LOCK_WAIT:?}: end the process that hangs (`fuser {path}` names it)",
+        path = path.display()
+    )]
+    Busy { path: PathBuf },
+    #[error(
+        "no space is left for the audit log {}: free some space; until then every call is denied", .0.display()
+    )]
+    Full(PathBuf),
+    #[error("audit log {}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the record cannot be written as JSON: {0}")]
+    Json(serde_json::Error),
+    #[error("{} was moved or replaced while this process wrote to it: restart the gateway", path.display())]
+    Replaced { path: PathBuf },
+    #[error(
+        "{} lost {missing} bytes that were already written: somebody cut it; keep a copy, then restart the gateway",
+        path.display()
+    )]
+    Shrunk { path: PathBuf, missing: u64 },
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("the audit log has stopped after a failure ({reason}): nothing is written until it is opened anew")]
+    Stopped { reason: String },
+    #[error("the record nests deeper than {} levels: send flatter arguments", super::MAX_DEPTH)]
+    TooDeep,
+    #[error("the record has {bytes} bytes, the longest allowed is {}: send shorter arguments", super::MAX_LINE)]
+    TooLarge { bytes: usize },
+}
+
+impl LogError {
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> LogError + use<> {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                LogError::Full(path)
+            }
+            _ => LogError::Io { path, source },
+        }
+    }
+
+    /// Whether the error says something of the log, and not only of one record or one moment.
+    fn stops(&self) -> bool {
+        match self {
+            LogError::Busy { .. } | LogError::Json(_) | LogError::TooDeep | LogError::TooLarge { .. } => false,
+            LogError::Full(_)
+            | LogError::Io { .. }
+            | LogError::Replaced { .. }
+            | LogError::Shrunk { .. }
+            | LogError::State(_)
+            | LogError::Stopped { .. } => true,
+        }
+    }
+}
+
+impl Log {
+    /// Opens the log of a state directory, creating it where it is missing. A torn end is set aside, recorded, and the log
+    /// continued.
+    pub fn open(state: &StateDir) -> Result<Self, LogError> {
+        let mut writer = Writer::open(state)?;
+        writer.locked(|book, _| book.settle(None).map(drop))?;
+        Ok(Log { state: state.clone(), writer: Mutex::new(writer) })
+    }
+
+    /// Appends a record. It is in the kernel's hands, safe from a crash of the process, when this returns; the ticket waits
+    /// for the disk.
+    pub fn append(&self, event: &Event) -> Result<Ticket, LogError> {
+        let mut writer = self.lock();
+        writer.ready()?;
+        let appended = writer.locked(|book, sync| {
+            let tail = book.settle(None)?;
+            book.append(tail, event)?;
+            Ok(sync.written(tail.seq))
+        });
+        writer.note(appended)
+    }
+
+    /// Appends a record and waits until it is on disk. Gives its place in the log.
+    pub fn append_durable(&self, event: &Event) -> Result<u64, LogError> {
+        let ticket = self.append(event)?;
+        ticket.synced()?;
+        Ok(ticket.seq())
+    }
+
+    /// Waits until everything that this process appended is on disk.
+    pub fn sync(&self) -> Result<(), LogError> {
+        let sync = Arc::clone(&self.lock().sync);
+        sync.wait_for_all()
+    }
+
+    /// Why this log takes no more records, if it stopped.
+    pub fn stopped(&self) -> Option<String> {
+        self.lock().ready().err().map(|e| e.to_string())
+    }
+
+    /// Opens a stopped log anew. It goes on when its end is sound and the disk takes a record of what happened.
+    pub fn reopen(&self) -> Result<(), LogError> {
+        let mut writer = self.lock();
+        let Some((reason, from)) = writer.failure() else { return Ok(()) };
+        let mut fresh = Writer::open(&self.state)?;
+        fresh.locked(|book, _| book.settle(Some(Trouble::Stopped { reason, from })).map(drop))?;
+        *writer = fresh;
+        Ok(())
+    }
+
+    /// Records `unknown` for every allowed call whose process is gone without an outcome. Done when a gateway starts; the
+    /// log is read from where the last time ended.
+    pub fn settle(&self) -> Result<Vec<Unknown>, LogError> {
+        let mut unfinished = Unfinished::open(&self.state)?;
+        // Most of the reading happens without the lock, so that other writers need not wait for it.
+        unfinished.read_on()?;
+        let mut writer = self.lock();
+        writer.ready()?;
+        let settled = writer.locked(|book, sync| {
+            let mut tail = book.settle(None)?;
+            unfinished.read_on()?;
+            let lost: Vec<Unknown> = unfinished.calls().filter(|call| call.process.life() == Life::Gone).collect();
+            for call in &lost {
+                tail = book.append(tail, &Event::Unknown(call.clone()))?;
+                sync.written(tail.seq - 1);
+            }
+            unfinished.read_on()?;
+            unfinished.save()?;
+            Ok(lost)
+        });
+        writer.note(settled)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        // A panic in between leaves at worst an end that `settle` finds and mends.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Log {
+    /// Records that rode on the next sync get one.
+    fn drop(&mut self) {
+        let _ = self.sync();
+    }
+}
+
+impl Writer {
+    fn open(state: &StateDir) -> Result<Self, LogError> {
+        let lock_path = state.audit().join("lock");
+        let lock = private()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock_path)
+            .map_err(LogError::io(&lock_path))?;
+        let book = Book::open(state)?;
+        let sync = Arc::new(GroupSync::new(book.handle()?));
+        Ok(Writer { lock, lock_path, book, sync, stopped: None })
+    }
+
+    fn ready(&self) -> Result<(), LogError> {
+        match self.failure() {
+            Some((reason, _)) => Err(LogError::Stopped { reason }),
+            None => Ok(()),
+        }
+    }
+
+    fn failure(&self) -> Option<(String, u64)> {
+        self.sync.failure().or_else(|| self.stopped.clone())
+    }
+
+    /// Does something while no other process appends.
+    fn locked<T>(
+        &mut self,
+        work: impl FnOnce(&mut Book, &Arc<GroupSync>) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        let _held = Held::take(&self.lock, &self.lock_path)?;
+        work(&mut self.book, &self.sync)
+    }
+
+    /// Stops the log where an error says that it must.
+    fn note<T>(&mut self, result: Result<T, LogError>) -> Result<T, LogError> {
+        if let Err(e) = &result
+            && e.stops()
+        {
+            self.stopped = Some((e.to_string(), self.book.seq()));
+        }
+        result
+    }
+}
+
+/// The file lock, held.
+struct Held<'a>(&'a File);
+
+impl<'a> Held<'a> {
+    fn take(lock: &'a File, path: &Path) -> Result<Self, LogError> {
+        let deadline = Instant::now() + LOCK_WAIT;
+        let mut tries = 0_u32;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(std::fs::TryLockError::WouldBlock) if Instant::now() > deadline => {
+                    return Err(LogError::Busy { path: path.to_owned() });
+                }
+                // flock(2) can wait, but not with a deadline: a stopped process would hang everybody.
+                Err(std::fs::TryLockError::WouldBlock) if tries < 50 => thread::yield_now(),
+                Err(std::fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(200)),
+                Err(std::fs::TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(std::fs::TryLockError::Error(e)) => return Err(LogError::io(path)(e)),
+            }
+            tries = tries.saturating_add(1);
+        }
+        let held = Held(lock);
+        if same_file(lock, path)? { Ok(held) } else { Err(LogError::Replaced { path: path.to_owned() }) }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Explicit: a child that was just forked holds a copy of the handle until it executes its program.
+        let _ = self.0.unlock();
+    }
+}
