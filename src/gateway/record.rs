@@ -1,0 +1,223 @@
+//! What a call leaves behind: its records in the log, its approval, its session's count.
+
+use jiff::Timestamp;
+
+use crate::approval::{Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Role, Status, Store};
+use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
+use crate::call::{Call, Digest, Request};
+use crate::config::Config;
+use crate::facts::{Facts, SessionFacts};
+use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
+use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
+
+/// The state directory, open: the log, the approvals, the sessions, the credentials.
+pub(super) struct State {
+    log: Log,
+    approvals: Store,
+    sessions: Sessions,
+    credentials: Credentials,
+}
+
+/// What is recorded of a judgement.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub call: &'a Call,
+    pub facts: &'a Facts,
+    pub verdict: &'a Verdict,
+    pub digest: Digest,
+    pub hashes: &'a Hashes,
+}
+
+impl State {
+    /// Opens, and at first use makes, the state directory. Calls whose process died without an outcome are put on record.
+    pub fn open(config: &Config) -> Result<Self, RecordError> {
+        let dir = StateDir::open(&config.places.state)?;
+        let log = Log::open(&dir)?;
+        log.settle()?;
+        let standard = Lifetimes::default();
+        let lifetimes = Lifetimes {
+            pending: config.file.approval.pending.unwrap_or(standard.pending),
+            grant: config.file.approval.grant.unwrap_or(standard.grant),
+        };
+        Ok(State {
+            log,
+            approvals: Store::open(&dir, lifetimes)?,
+            sessions: Sessions::open(&dir)?,
+            credentials: Credentials::open(&dir)?,
+        })
+    }
+
+    pub fn session(&self, id: &str) -> Result<SessionFacts, RecordError> {
+        Ok(self.sessions.session(id)?)
+    }
+
+    /// Records a decision. One that lets a call run is on disk when this returns, unless `deferred` says that the call
+    /// may run before.
+    pub fn decided(&self, entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Result<(), RecordError> {
+        let event = Event::Decided(Decided {
+            call: entry.call.clone(),
+            facts: Some(entry.facts.clone()),
+            verdict: entry.verdict.clone(),
+            effective,
+            digest: entry.digest,
+            hashes: entry.hashes.clone(),
+            deferred: how.deferred,
+            grant: how.grant.map(|g| g.id.to_string()),
+            pending: how.pending.map(|p| p.id.to_string()),
+            process: Process::current().clone(),
+        });
+        let ticket = self.log.append(&event)?;
+        if effective == Decision::Allow && !how.deferred {
+            ticket.synced()?;
+        }
+        self.sessions.count(&entry.call.principal.session, effective)?;
+        Ok(())
+    }
+
+    /// Records a request that was refused before it became a call.
+    pub fn rejected(&self, request: &Request, finding: &Finding) -> Result<(), RecordError> {
+        let rejected = |arguments| {
+            Event::Rejected(Rejected {
+                tool: request.tool.clone(),
+                arguments,
+                principal: request.principal.clone(),
+                caller_id: request.caller_id.clone(),
+                finding: finding.clone(),
+            })
+        };
+        let recorded = self.log.append(&rejected(request.arguments.clone()));
+        let recorded = match recorded {
+            // Arguments that no record can hold are named by what they are.
+            Err(LogError::TooDeep | LogError::TooLarge { .. }) => {
+                self.log.append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
+            }
+            other => other,
+        };
+        recorded?;
+        self.sessions.count(&request.principal.session, Decision::Deny)?;
+        Ok(())
+    }
+
+    /// Records how a call ended.
+    pub fn finished(&self, finished: Finished) -> Result<Ticket, RecordError> {
+        Ok(self.log.append(&Event::Finished(finished))?)
+    }
+
+    pub fn control(&self, change: Change, detail: String, before: Digest, after: Option<Digest>) -> Result<(), RecordError> {
+        let control = Control { change, detail, before: Some(before), after, by: None };
+        self.log.append_durable(&Event::Control(control))?;
+        Ok(())
+    }
+
+    /// Makes the call wait for a person, and records that it does.
+    pub fn ask(&self, entry: &Entry<'_>, level: Level, operator: &str) -> Result<Approval, RecordError> {
+        let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
+        let approval = self.approvals.request(&ask, Timestamp::now())?;
+        self.log.append(&Event::Approval(approval.event(Step::Requested)))?;
+        self.decided(entry, Decision::Ask(level), How { pending: Some(&approval), ..How::default() })?;
+        Ok(approval)
+    }
+
+    pub fn find_grant(&self, entry: &Entry<'_>) -> Result<Option<Grant>, RecordError> {
+        Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
+    }
+
+    /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
+    pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
+        let used = self.approvals.consume(grant, Timestamp::now())?;
+        self.log.append(&Event::Approval(used.event(Step::Consumed)))?;
+        Ok(())
+    }
+
+    /// Whom a presented token speaks for.
+    pub fn role_of(&self, token: &str) -> Result<Role, RecordError> {
+        Ok(self.credentials.role_of(token)?)
+    }
+
+    /// The operator whose token lies in the state directory.
+    pub fn own_operator(&self) -> Result<Role, RecordError> {
+        let token = self.credentials.operator_token()?;
+        self.role_of(token.expose())
+    }
+
+    pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
+        let grant = self.approvals.grant(id, by, Timestamp::now())?;
+        let approval = self.approvals.get(id)?;
+        self.log.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
+        Ok(grant)
+    }
+
+    pub fn refuse(&self, id: &ApprovalId, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
+        let approval = self.approvals.refuse(id, by, reason, Timestamp::now())?;
+        self.log.append_durable(&Event::Approval(approval.event(Step::Refused)))?;
+        Ok(())
+    }
+
+    /// The approvals that wait, with their exact calls. Those whose time is over are ended, and recorded as such.
+    pub fn pending(&self) -> Result<Vec<(Approval, Exact)>, RecordError> {
+        for expired in self.approvals.expire(Timestamp::now())? {
+            self.log.append(&Event::Approval(expired.event(Step::Expired)))?;
+        }
+        let mut waiting = Vec::new();
+        for approval in self.approvals.list(Some(Status::Pending))? {
+            if let Some(exact) = self.approvals.exact(&approval.id)? {
+                waiting.push((approval, exact));
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+/// What led to a decision besides the verdict.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How<'a> {
+    pub deferred: bool,
+    pub grant: Option<&'a Grant>,
+    pub pending: Option<&'a Approval>,
+}
+
+/// How a tool's answer is recorded.
+pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Outcome {
+    use crate::registry::{Output, ToolError};
+    let field = |output: &Output, name: &str| output.structured.as_ref().and_then(|s| s.get(name)).cloned();
+    match result {
+        Ok(output) => {
+            let number = |name: &str| field(output, name).and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok());
+            if field(output, "timed_out") == Some(true.into()) {
+                Outcome::TimedOut
+            } else if let Some(signal) = number("signal") {
+                Outcome::Signaled { signal }
+            } else if let Some(code) = number("exit_code") {
+                Outcome::Exited { code }
+            } else if output.is_error {
+                Outcome::ToolError { message: output.text.clone() }
+            } else {
+                Outcome::Ok
+            }
+        }
+        Err(ToolError::Setup(message)) => Outcome::SetupFailed { message: message.clone() },
+        Err(error) => Outcome::ToolError { message: error.to_string() },
+    }
+}
+
+/// Why the gateway's own books could not be kept. No call runs on such an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    #[error("the gateway's database cannot be used: {0}")]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("the state directory cannot be used: {0}")]
+    State(#[from] StateError),
+}
+
+impl RecordError {
+    /// The finding that denies a call which cannot be recorded.
+    pub fn finding(&self) -> Finding {
+        Finding::new("audit.unavailable", Severity::Deny, format!("the call cannot be put on record, so it does not run: {self}"))
+    }
+}
