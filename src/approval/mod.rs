@@ -1,1 +1,100 @@
-//! Approvals: an ASK is a state machine, persisted in `state.db`.
+//! Approvals: an ASK is a state machine that outlives processes, kept in `state.db`.
+//!
+//! ```text
+//! pending ──► granted ──► consumed      (consumed durably before the call is dispatched, exactly once)
+//!    │           └──────► expired
+//!    ├──► refused
+//!    └──► expired
+//! ```
+//!
+//! - [`Store`] holds the approvals; the exact arguments lie encrypted in it until the approval has ended.
+//! - [`Grant`] says what was approved: one digest, at one level, with the findings that the person saw.
+//! - [`Credentials`] tells agents from the people who may approve: an agent never can.
+
+mod credentials;
+mod grant;
+mod id;
+mod seal;
+mod store;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::credentials::{CredentialError, Credentials, Role, Token};
+pub use self::grant::{Grant, Seen, Uncovered};
+pub use self::id::{ApprovalId, InvalidId};
+pub use self::store::{ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Store};
+
+use crate::audit::{ApprovalEvent, Step};
+use crate::call::Digest;
+use crate::verdict::Level;
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Consumed,
+    Expired,
+    Granted,
+    Pending,
+    Refused,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Consumed => "consumed",
+            Status::Expired => "expired",
+            Status::Granted => "granted",
+            Status::Pending => "pending",
+            Status::Refused => "refused",
+        }
+    }
+}
+
+/// An approval without the exact arguments, which [`Store::exact`] shows while it is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub status: Status,
+    /// What is approved, and nothing else.
+    pub digest: Digest,
+    pub session: String,
+    pub agent: String,
+    /// The session's operator.
+    pub operator: String,
+    pub tool: String,
+    /// The call that asked.
+    pub call_id: String,
+    /// Who has to approve.
+    pub level: Level,
+    /// What the person is shown, and a grant covers.
+    pub findings: Vec<Seen>,
+    pub created: Timestamp,
+    /// When it lapses, unanswered or unused.
+    pub expires: Timestamp,
+    /// Who answered, and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Approval {
+    /// This step for the audit log.
+    pub fn event(&self, step: Step) -> ApprovalEvent {
+        let answered = matches!(step, Step::Granted | Step::Refused);
+        ApprovalEvent {
+            approval: self.id.to_string(),
+            step,
+            call_id: self.call_id.clone(),
+            digest: self.digest,
+            level: self.level,
+            by: self.decided_by.clone().filter(|_| answered),
+            reason: self.reason.clone().filter(|_| answered),
+            findings: self.findings.iter().map(|seen| seen.id.clone()).collect(),
+        }
+    }
+}

@@ -23,7 +23,7 @@ const MIGRATIONS: &[&str] = &["
         operator      TEXT NOT NULL,
         tool          TEXT NOT NULL,
         call_id       TEXT NOT NULL,
-        level         TEXT NOT NULL,
+        level         INTEGER NOT NULL,
         findings      TEXT NOT NULL,
         sealed        BLOB,
         created       INTEGER NOT NULL,
@@ -153,9 +153,9 @@ pub(crate) fn millis(time: Timestamp) -> i64 {
 }
 
 /// A stored time.
-pub(crate) fn timestamp(column: usize, millis: i64) -> rusqlite::Result<Timestamp> {
+pub(crate) fn timestamp(millis: i64) -> rusqlite::Result<Timestamp> {
     Timestamp::from_millisecond(millis)
-        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, Box::new(e)))
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Integer, Box::new(e)))
 }
 
 #[cfg(test)]

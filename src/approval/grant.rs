@@ -1,0 +1,122 @@
+//! What a grant covers, and what it does not.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::approval::ApprovalId;
+use crate::call::Digest;
+use crate::verdict::{Decision, Level, Severity, Stage, Verdict};
+
+/// A finding as the person saw it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Seen {
+    pub stage: Stage,
+    pub id: String,
+    pub severity: Severity,
+}
+
+impl Seen {
+    /// The findings of a verdict that ask for approval, in a fixed order.
+    pub fn of(verdict: &Verdict) -> Vec<Seen> {
+        let asks = verdict.findings().filter(|(_, finding)| finding.severity > Severity::Note);
+        let mut seen: Vec<Seen> =
+            asks.map(|(stage, f)| Seen { stage, id: f.id.clone(), severity: f.severity }).collect();
+        seen.sort();
+        seen
+    }
+}
+
+/// A recorded approval of one call, good for one use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub id: ApprovalId,
+    /// The call that was approved.
+    pub digest: Digest,
+    pub session: String,
+    pub level: Level,
+    pub findings: Vec<Seen>,
+    /// Who granted it.
+    pub by: String,
+    pub expires: Timestamp,
+}
+
+/// Why a grant does not let a call through.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Uncovered {
+    #[error("the call is denied now, which no approval overrides")]
+    Denied,
+    #[error("the approval does not name the {stage} finding `{id}`: ask again")]
+    Finding { stage: Stage, id: String },
+    #[error("the approval is of level {}, and the call needs level {} now: ask again", .has.number(), .needs.number())]
+    Level { has: Level, needs: Level },
+    #[error("the approval is for another call: something about the call or the configuration has changed since")]
+    OtherCall,
+}
+
+impl Grant {
+    /// Whether the grant covers this call as it is judged now, before the granted level is applied.
+    pub fn covers(&self, digest: &Digest, verdict: &Verdict) -> Result<(), Uncovered> {
+        if self.digest != *digest {
+            return Err(Uncovered::OtherCall);
+        }
+        match verdict.decision {
+            Decision::Deny => return Err(Uncovered::Denied),
+            Decision::Ask(needs) if needs > self.level => return Err(Uncovered::Level { has: self.level, needs }),
+            Decision::Ask(_) | Decision::Allow => {}
+        }
+        // Each finding that was seen covers one like it: a second one of the same rule was not seen.
+        let mut unused = self.findings.clone();
+        for finding in Seen::of(verdict) {
+            match unused.iter().position(|seen| *seen == finding) {
+                Some(at) => drop(unused.swap_remove(at)),
+                None => return Err(Uncovered::Finding { stage: finding.stage, id: finding.id }),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Finding, StageVerdict};
+
+    fn verdict(findings: &[(&str, Severity)]) -> Verdict {
+        let findings = findings.iter().map(|(id, severity)| Finding::new(*id, *severity, "")).collect();
+        Verdict::combine(vec![StageVerdict::new(Stage::Command, findings)])
+    }
+
+    #[test]
+    fn i4_a_grant_covers_what_was_seen_and_nothing_else() {
+        let digest = Digest::of("call");
+        let grant = |level, findings: &[(&str, Severity)]| Grant {
+            id: ApprovalId::random().unwrap(),
+            digest,
+            session: "s".into(),
+            level,
+            findings: Seen::of(&verdict(findings)),
+            by: "alice".into(),
+            expires: Timestamp::MAX,
+        };
+        let one = grant(Level::Operator, &[("a", Severity::Warn), ("b", Severity::Warn)]);
+        let finding = |id: &str| Err(Uncovered::Finding { stage: Stage::Command, id: id.into() });
+        for (now, expected) in [
+            (vec![("a", Severity::Warn), ("b", Severity::Warn)], Ok(())),
+            (vec![("b", Severity::Warn), ("n", Severity::Note)], Ok(())),
+            (vec![], Ok(())),
+            (vec![("a", Severity::Warn), ("c", Severity::Warn)], finding("c")),
+            (vec![("a", Severity::Warn), ("a", Severity::Warn)], finding("a")),
+            (vec![("a", Severity::Review)], Err(Uncovered::Level { has: Level::Operator, needs: Level::Reviewer })),
+            (vec![("a", Severity::Deny)], Err(Uncovered::Denied)),
+        ] {
+            assert_eq!(one.covers(&digest, &verdict(&now)), expected, "judged now: {now:?}");
+        }
+        assert_eq!(one.covers(&Digest::of("other"), &verdict(&[])), Err(Uncovered::OtherCall));
+        let two = grant(Level::Reviewer, &[("a", Severity::Warn), ("r", Severity::Review)]);
+        assert_eq!(
+            two.covers(&digest, &verdict(&[("a", Severity::Review)])),
+            finding("a"),
+            "a finding that became graver was not seen"
+        );
+    }
+}
