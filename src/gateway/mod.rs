@@ -2,27 +2,29 @@
 //! none decides anything itself.
 
 mod ground;
+mod prepare;
 mod record;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::ground::{Base, Ground};
-use self::record::State;
-use crate::approval::{Approver, Grant, Pending};
-use crate::audit;
+pub(crate) use self::ground::{definitions, policy_sources};
+pub use self::ground::RulesError;
+pub use self::record::RecordError;
+use self::record::{Entry, How, State};
+use crate::approval::{Approval as Waiting, ApprovalError, Exact, Grant, Role};
+use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError};
-use crate::facts::{Facts, SessionFacts};
+use crate::facts::Facts;
 use crate::firewall::{Approval, Cleared, Prepared};
-use crate::registry::{self, Output, Registry, Tool, ToolError};
-use crate::sandbox::Kernel;
+use crate::registry::{self, Output, Registry, Sensitivity, ToolError};
+use crate::sandbox::{DEFAULT_PROFILE, Kernel, Profile};
 use crate::verdict::{Decision, Finding, Severity, Verdict};
 
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
@@ -31,9 +33,9 @@ pub struct Gateway {
     registry: Registry,
     kernel: Kernel,
     base: RwLock<Arc<Base>>,
-    /// What each workspace adds to the base, made when its first call comes.
-    grounds: Mutex<HashMap<PathBuf, Arc<Ground>>>,
-    state: OnceLock<State>,
+    /// What each workspace and profile adds to the base, made when its first call comes.
+    grounds: Mutex<HashMap<(PathBuf, String), Arc<Ground>>>,
+    state: OnceLock<Arc<State>>,
 }
 
 /// On whose behalf calls come in, and where.
@@ -41,10 +43,12 @@ pub struct Gateway {
 pub struct Caller {
     pub principal: Principal,
     pub workspace: PathBuf,
-    /// Whether the workspace was chosen; otherwise it is just the current directory.
+    /// Whether the workspace was chosen; otherwise it is just the current directory, and a call's own working directory
+    /// outside of it is the workspace of that call.
     pub bound: bool,
     pub profile: String,
     pub allowed_tools: Option<Vec<String>>,
+    /// Who answers for the session.
     pub operator: Option<String>,
     pub origin: Origin,
 }
@@ -95,7 +99,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Asks {
     pub judged: Judged,
-    pub pending: Pending,
+    pub pending: Waiting,
 }
 
 /// A call that ran.
@@ -107,6 +111,13 @@ pub struct Done {
     pub result: Result<Output, ToolError>,
 }
 
+/// What happens to a judged call next.
+enum Next {
+    Ask(Waiting),
+    Deny,
+    Run(Cleared),
+}
+
 impl Gateway {
     /// Loads policies, packs and profiles. The state directory is not touched until a call is made.
     ///
@@ -114,78 +125,42 @@ impl Gateway {
     ///
     /// What is wrong with the configuration, with file, line and column.
     pub fn open(config: Config) -> Result<Self, OpenError> {
-        let registry = crate::tools::all();
-        let base = Base::load(&config, &registry)?;
-        Ok(Gateway {
-            config,
-            registry,
-            kernel: Kernel::probe(),
-            base: RwLock::new(Arc::new(base)),
-            grounds: Mutex::default(),
-            state: OnceLock::new(),
-        })
+        Self::with_kernel(config, Kernel::probe().clone())
     }
 
-    /// Loads the rules again. Where they are wrong the old ones stay in force.
+    /// The same, for a kernel that is said to offer less than this one does.
     ///
     /// # Errors
     ///
-    /// What is wrong with the new ones.
+    /// As [`Gateway::open`].
+    pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
+        let registry = crate::tools::all()?;
+        let base = RwLock::new(Arc::new(Base::load(&config, &registry)?));
+        Ok(Gateway { config, registry, kernel, base, grounds: Mutex::default(), state: OnceLock::new() })
+    }
+
+    /// Loads the rules again. Where they are wrong the old ones stay in force; either way it goes on record.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the new ones, or with the record.
     pub fn reload(&self) -> Result<(), OpenError> {
         let before = self.base().policies.hash();
         let loaded = Base::load(&self.config, &self.registry);
-        if let Ok(state) = self.state() {
-            state.control(&loaded, before);
+        let state = self.state()?;
+        match loaded {
+            Ok(base) => {
+                let after = base.policies.hash();
+                state.control(Change::PolicyLoaded, "reloaded".to_owned(), before, Some(after))?;
+                *self.base.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(base);
+                self.grounds.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                Ok(())
+            }
+            Err(error) => {
+                state.control(Change::PolicyFailed, error.to_string(), before, None)?;
+                Err(error.into())
+            }
         }
-        *self.base.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded?);
-        self.grounds.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        Ok(())
-    }
-
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
-    }
-
-    fn base(&self) -> Arc<Base> {
-        Arc::clone(&self.base.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The caller that an agent's name, a session and perhaps a workspace stand for.
-    ///
-    /// # Errors
-    ///
-    /// When the agent is not configured, or the workspace holds the gateway's own directories.
-    pub fn caller(&self, agent: Option<&str>, session: &str, workspace: Option<&Path>) -> Result<Caller, OpenError> {
-        let agent = self.config.agent(agent)?;
-        let chosen = workspace.map(Path::to_owned).or(agent.workspace);
-        let bound = chosen.is_some();
-        let workspace = std::path::absolute(chosen.unwrap_or_else(|| PathBuf::from(".")))
-            .map_err(|source| ConfigError::Read { path: PathBuf::from("."), source })?;
-        self.config.places.refuse_inside(&workspace)?;
-        Ok(Caller {
-            principal: Principal {
-                agent: agent.name,
-                sub_agent: None,
-                teams: agent.teams,
-                session: session.to_owned(),
-                mode: agent.mode,
-                unattended: agent.unattended,
-            },
-            workspace,
-            bound,
-            profile: agent.profile.or(self.config.file.profile.clone()).unwrap_or_else(|| DEFAULT_PROFILE.to_owned()),
-            allowed_tools: agent.allowed_tools,
-            operator: agent.operator,
-            origin: Origin::Cli,
-        })
     }
 
     /// What the firewall would answer. Runs nothing and records nothing.
@@ -205,62 +180,310 @@ impl Gateway {
         let tool = request.tool.clone();
         let state = match self.state() {
             Ok(state) => state,
-            Err(error) => return Outcome::Denied(Judged::refused(tool, record::unavailable(&error))),
+            Err(error) => return Outcome::Denied(Judged::refused(tool, error.finding())),
         };
         let (ground, prepared) = match self.prepare(caller, request.clone()) {
-            Ok(prepared) => prepared,
+            Ok(ready) => ready,
             Err(reason) => {
-                let reason = state.rejected(&request, reason);
-                return Outcome::Denied(Judged::refused(tool, reason));
-            }
-        };
-        let verdict = ground.firewall.judge(&prepared.call, &prepared.facts, 0);
-        let effective = ground.firewall.effective(&prepared.call, &verdict);
-        let mut judged =
-            Judged { tool, call: Some(prepared.call.clone()), facts: Some(prepared.facts.clone()), verdict };
-        let entry = record::Entry { judged: &judged, digest: prepared.digest, hashes: ground.hashes(&prepared) };
-
-        let grant = match effective {
-            Decision::Allow => None,
-            Decision::Ask(_) => match state.usable_grant(&entry) {
-                Ok(Some(grant)) => Some(grant),
-                Ok(None) => return state.ask(entry, caller).unwrap_or_else(|reason| deny(judged, reason)),
-                Err(reason) => return deny(judged, reason),
-            },
-            Decision::Deny => {
-                let recorded = state.decided(&entry, effective, None, false);
-                if let Err(reason) = recorded {
-                    judged.verdict.object(reason);
-                }
+                let recorded = state.rejected(&request, &reason);
+                let mut judged = Judged::refused(tool, reason);
+                recorded.err().into_iter().for_each(|error| judged.verdict.object(error.finding()));
                 return Outcome::Denied(judged);
             }
         };
-        let approval = grant.as_ref().map_or(Approval::Standing, Approval::Granted);
-        let cleared = match ground.firewall.clear(prepared, approval) {
-            Ok(cleared) => cleared,
-            Err(verdict) => {
-                judged.verdict = verdict;
-                let entry = record::Entry { judged: &judged, ..entry };
-                return match judged.verdict.decision {
-                    Decision::Ask(_) => state.ask(entry, caller).unwrap_or_else(|reason| deny(judged, reason)),
-                    _ => {
-                        let recorded = state.decided(&entry, Decision::Deny, None, false);
-                        recorded.err().into_iter().for_each(|reason| judged.verdict.object(reason));
-                        Outcome::Denied(judged)
-                    }
-                };
+        let (call, facts) = (prepared.call.clone(), prepared.facts.clone());
+        let verdict = ground.firewall.judge(&call, &facts, 0);
+        let next = decide(&state, &ground, prepared, &verdict, caller);
+        let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
+        match next {
+            Ok(Next::Run(cleared)) => self.dispatch(state, cleared, judged).await,
+            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending }),
+            Ok(Next::Deny) => Outcome::Denied(judged),
+            Err(error) => {
+                judged.verdict.object(error.finding());
+                Outcome::Denied(judged)
             }
-        };
-        // The grant is spent, and the decision on disk, before anything runs.
-        if let Some(grant) = &grant
-            && let Err(reason) = state.consume(grant)
-        {
-            return deny(judged, reason);
         }
-        let deferred = may_ride(&cleared, &judged.verdict);
-        if let Err(reason) = state.decided(&entry, Decision::Allow, grant.as_ref(), deferred) {
-            return deny(judged, reason);
-        }
-        self.dispatch(state, cleared, judged).await
     }
+
+    /// Runs what was cleared, and records how it ended. The call runs to its end, and its end goes on record, even
+    /// where nobody waits for it any more.
+    async fn dispatch(&self, state: Arc<State>, cleared: Cleared, mut judged: Judged) -> Outcome {
+        let call = cleared.call().id.clone();
+        let Some(tool) = self.registry.get(&cleared.call().tool).cloned() else {
+            let reason = "the tool went away while the call was judged; make the call again";
+            judged.verdict.object(Finding::new("call.tool-gone", Severity::Deny, reason));
+            return Outcome::Denied(judged);
+        };
+        let call_id = call.clone();
+        let task = tokio::spawn(async move {
+            let started = Instant::now();
+            let run = tokio::spawn({
+                let tool = Arc::clone(&tool);
+                async move { tool.execute(cleared).await }
+            });
+            let unexpected = |_| Err(ToolError::Failed("the tool failed unexpectedly; please report this as a bug".to_owned()));
+            let mut result = run.await.unwrap_or_else(unexpected);
+            let text = result.as_ref().map_or_else(ToString::to_string, |output| output.text.clone());
+            let recorded = state.finished(Finished {
+                call_id,
+                outcome: record::outcome(&result),
+                ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                output_bytes: text.len() as u64,
+                output_digest: Some(Digest::of(&text)),
+            });
+            result = match result {
+                Ok(output) => Ok(Output { text: registry::clip(output.text, tool.definition().max_output), ..output }),
+                Err(ToolError::Failed(text)) => Err(ToolError::Failed(registry::with_hint(&text))),
+                Err(error) => Err(error),
+            };
+            (result, recorded)
+        });
+        let result = match task.await {
+            Ok((result, recorded)) => {
+                if let Err(error) = recorded {
+                    let message = format!("the call ran, and its end could not be put on record: {error}");
+                    judged.verdict.notes.push(Finding::new("audit.end-not-recorded", Severity::Note, message));
+                }
+                result
+            }
+            Err(_) => Err(ToolError::Failed("the call was cut off; the audit log has what is known of it".to_owned())),
+        };
+        Outcome::Done(Done { call, judged, result })
+    }
+}
+
+/// The way from a verdict to what happens next, with every step on record before the one after it.
+fn decide(
+    state: &State,
+    ground: &Ground,
+    prepared: Prepared,
+    verdict: &Verdict,
+    caller: &Caller,
+) -> Result<Next, RecordError> {
+    let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
+    let entry = Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes() };
+    let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(Next::Ask);
+    let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
+
+    let grant = match ground.firewall.effective(&call, verdict) {
+        Decision::Allow => None,
+        Decision::Ask(level) => match state.find_grant(&entry)? {
+            Some(grant) => Some(grant),
+            None => return ask(level),
+        },
+        Decision::Deny => return deny(&entry),
+    };
+    let approval = grant.as_ref().map_or(Approval::Standing, Approval::Granted);
+    let cleared = match ground.firewall.clear(prepared, approval) {
+        Ok(cleared) => cleared,
+        Err(verdict) => {
+            let entry = Entry { verdict: &verdict, ..entry };
+            return match verdict.decision {
+                Decision::Ask(level) => state.ask(&entry, level, caller.operator.as_deref()).map(Next::Ask),
+                Decision::Allow | Decision::Deny => deny(&entry),
+            };
+        }
+    };
+    if let Some(grant) = &grant {
+        match state.consume(grant) {
+            // Somebody else used it in the same moment: this call asks for one of its own.
+            Err(RecordError::Approval(ApprovalError::NotGranted { .. })) => return ask(grant.level),
+            used => used?,
+        }
+    }
+    let deferred = may_ride(verdict, &facts);
+    state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
+    Ok(Next::Run(cleared))
+}
+
+/// The one exception to "on disk before it runs": a safe tool that found nothing but unprotected files inside the
+/// workspace changes nothing, so its record may ride the next sync.
+fn may_ride(verdict: &Verdict, facts: &Facts) -> bool {
+    let inside = facts.paths.iter().all(|p| {
+        p.scope == crate::facts::Scope::Workspace && p.protected.is_none() && p.problem.is_none() && !p.access.changes()
+    });
+    facts.sensitivity == Sensitivity::Safe
+        && facts.command.is_none()
+        && inside
+        && verdict.findings().all(|(_, f)| f.severity == Severity::Note)
+}
+
+/// Looking at the gateway, and answering approvals.
+impl Gateway {
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The caller that an agent's name, a session and perhaps a workspace stand for.
+    ///
+    /// # Errors
+    ///
+    /// When the agent is not configured, or the workspace holds the gateway's own directories.
+    pub fn caller(&self, agent: Option<&str>, session: &str, workspace: Option<&Path>) -> Result<Caller, OpenError> {
+        let agent = self.config.agent(agent)?;
+        let chosen = workspace.map(Path::to_owned).or(agent.workspace);
+        let bound = chosen.is_some();
+        let workspace = chosen.unwrap_or_else(|| PathBuf::from("."));
+        // A workspace that is not there stays named as it was, and denies its calls.
+        let workspace = workspace.canonicalize().or_else(|_| std::path::absolute(&workspace)).unwrap_or(workspace);
+        self.config.places.refuse_inside(&workspace)?;
+        let standard = || self.config.file.profile.clone().unwrap_or_else(|| DEFAULT_PROFILE.to_owned());
+        Ok(Caller {
+            principal: Principal {
+                agent: agent.name,
+                sub_agent: None,
+                teams: agent.teams,
+                session: session.to_owned(),
+                mode: agent.mode,
+                unattended: agent.unattended,
+            },
+            workspace,
+            bound,
+            profile: agent.profile.unwrap_or_else(standard),
+            allowed_tools: agent.allowed_tools,
+            operator: agent.operator,
+            origin: Origin::Cli,
+        })
+    }
+
+    /// The calls that wait for a person.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn pending(&self) -> Result<Vec<(Waiting, Exact)>, RecordError> {
+        self.state()?.pending()
+    }
+
+    /// Lets a pending call run once.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such call, it was answered already, or this person may not answer it.
+    pub fn grant(&self, id: &str, by: &Role) -> Result<Grant, RecordError> {
+        self.state()?.grant(&id.parse()?, by)
+    }
+
+    /// Refuses a pending call.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::grant`].
+    pub fn refuse(&self, id: &str, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
+        self.state()?.refuse(&id.parse()?, by, reason)
+    }
+
+    /// Whom a presented token speaks for.
+    ///
+    /// # Errors
+    ///
+    /// When nobody is known by it. The token is in no error.
+    pub fn role_of(&self, token: &str) -> Result<Role, RecordError> {
+        let digest = Digest::of(token);
+        let file = &self.config.file;
+        if let Some(agent) = file.agents.iter().find(|a| a.token_sha256 == Some(digest)) {
+            return Ok(Role::Agent(agent.name.clone()));
+        }
+        if let Some(person) = file.operators.iter().find(|p| p.token_sha256 == digest) {
+            return Ok(Role::Operator(person.name.clone()));
+        }
+        if let Some(person) = file.reviewers.iter().find(|p| p.token_sha256 == digest) {
+            return Ok(Role::Reviewer(person.name.clone()));
+        }
+        self.state()?.role_of(token)
+    }
+
+    /// The operator who owns the state directory.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn own_operator(&self) -> Result<Role, RecordError> {
+        self.state()?.own_operator()
+    }
+
+    /// What `doctor` reports of the rules, and everything that stops this caller's calls.
+    pub fn health(&self, caller: &Caller) -> Health {
+        let base = self.base();
+        let mut problems = Vec::new();
+        match self.ground(&caller.workspace, &caller.profile) {
+            Ok(ground) => {
+                if let Err(error) = &ground.resolver {
+                    problems.push(error.to_string());
+                }
+                let missing = self.kernel.missing(&ground.profile);
+                problems.extend(missing.iter().map(|layer| format!("profile {} needs {layer}", ground.profile.name)));
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+        if self.config.places.state.exists()
+            && let Err(error) = self.state()
+        {
+            problems.push(error.to_string());
+        }
+        let summary = base.policies.summary();
+        Health {
+            policies: summary.policies,
+            policy_files: summary.files,
+            command_rules: base.guard.rules().count(),
+            profiles: base.profiles.iter().cloned().collect(),
+            problems,
+        }
+    }
+
+    fn base(&self) -> Arc<Base> {
+        Arc::clone(&self.base.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
+        let key = (workspace.to_owned(), profile.to_owned());
+        let known = |grounds: &HashMap<_, Arc<Ground>>| grounds.get(&key).cloned();
+        if let Some(ground) = known(&self.grounds.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(ground);
+        }
+        let ground = Arc::new(Ground::new(&self.base(), &self.config, &self.registry, workspace, profile)?);
+        self.grounds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ground));
+        Ok(ground)
+    }
+
+    fn state(&self) -> Result<Arc<State>, RecordError> {
+        if let Some(state) = self.state.get() {
+            return Ok(Arc::clone(state));
+        }
+        let opened = Arc::new(State::open(&self.config)?);
+        Ok(Arc::clone(self.state.get_or_init(|| opened)))
+    }
+}
+
+/// What `doctor` reports.
+#[derive(Debug)]
+pub struct Health {
+    pub policies: usize,
+    pub policy_files: usize,
+    pub command_rules: usize,
+    pub profiles: Vec<Arc<Profile>>,
+    /// What stops calls, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// Why there is no gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    #[error("the tools cannot be set up: {0}")]
+    Tools(#[from] crate::tools::SetupError),
 }

@@ -1,5 +1,7 @@
 //! What a call leaves behind: its records in the log, its approval, its session's count.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::approval::{Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Role, Status, Store};

@@ -1,0 +1,128 @@
+//! From a request to a call that can be judged: canonicalise it, and gather the facts.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::call::{Call, Digest, Request};
+use crate::facts::{Facts, SessionFacts, Surroundings, path};
+use crate::firewall::Prepared;
+use crate::gateway::ground::Ground;
+use crate::gateway::record::RecordError;
+use crate::gateway::{Caller, Gateway};
+use crate::registry::{Definition, Subject};
+use crate::sandbox::{Host, Plan};
+use crate::state::{Sessions, StateDir};
+use crate::verdict::{Finding, Severity};
+
+impl Gateway {
+    /// Everything that a judgement needs.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the request is denied as it stands. A panic on the way is such a reason.
+    pub(super) fn prepare(&self, caller: &Caller, request: Request) -> Result<(Arc<Ground>, Prepared), Finding> {
+        catch_unwind(AssertUnwindSafe(|| self.gather(caller, request))).unwrap_or_else(|_| {
+            let message = "the call could not be analysed, so it is denied; please report this as a bug";
+            Err(Finding::new("facts.panicked", Severity::Deny, message))
+        })
+    }
+
+    fn gather(&self, caller: &Caller, request: Request) -> Result<(Arc<Ground>, Prepared), Finding> {
+        let denied = |id: &str, why: &dyn ToString| Finding::new(id, Severity::Deny, why.to_string());
+        let workspace = workspace_of(caller, request.cwd.as_deref());
+        if workspace != caller.workspace {
+            self.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
+        }
+        let ground = self.ground(&workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+
+        let registry = match &caller.allowed_tools {
+            Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
+            None => &self.registry,
+        };
+        let call = registry.canonicalise(request, &workspace).map_err(|e| denied("call.invalid", &e))?;
+        let tool = registry.get(&call.tool).ok_or_else(|| denied("call.invalid", &"the tool is not there"))?;
+        let definition = tool.definition();
+
+        let here = Surroundings { cwd: call.cwd.clone(), ..ground.surroundings.clone() };
+        let mut notes = Vec::new();
+        let command = command_of(&call, definition).map(|text| ground.guard.analyse(text, &here));
+        let (paths, handles) = match &ground.resolver {
+            Ok(resolver) => path::gather(resolver, &call, definition, command.as_ref()),
+            Err(error) => {
+                notes.push(denied("call.workspace", error));
+                Default::default()
+            }
+        };
+        let mut plan = None;
+        if command.is_some() && ground.resolver.is_ok() {
+            match Plan::new(&ground.profile, &self.kernel, &here, &Host::current()) {
+                Ok(made) => plan = Some(made),
+                Err(error) => notes.push(denied("sandbox.no-plan", &error)),
+            }
+        }
+        let session = self.session(&call.principal.session).unwrap_or_else(|error| {
+            notes.push(error.finding());
+            SessionFacts::default()
+        });
+        let facts = Facts {
+            sensitivity: definition.sensitivity,
+            sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
+            command,
+            paths,
+            session,
+            now: Timestamp::now(),
+            notes,
+        };
+        let digest = digest(&call, &ground, plan.as_ref());
+        Ok((ground, Prepared { call, facts, handles, plan, digest }))
+    }
+
+    /// The session's history, without making a state directory for it.
+    fn session(&self, id: &str) -> Result<SessionFacts, RecordError> {
+        if let Some(state) = self.state.get() {
+            return state.session(id);
+        }
+        let place = &self.config.places.state;
+        if !place.exists() {
+            return Ok(SessionFacts::default());
+        }
+        Ok(Sessions::open(&StateDir::open(place)?)?.session(id)?)
+    }
+}
+
+/// The workspace of a call. A caller whose workspace was chosen stays in it. Otherwise the workspace is the current
+/// directory, or the call's own working directory where that lies outside of it.
+fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
+    match cwd {
+        Some(cwd) if !caller.bound && cwd.is_absolute() && !cwd.starts_with(&caller.workspace) => {
+            cwd.canonicalize().unwrap_or_else(|_| crate::facts::normalise(cwd))
+        }
+        _ => caller.workspace.clone(),
+    }
+}
+
+fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
+    definition.subjects.iter().find_map(|subject| match subject {
+        Subject::Command { argument } => call.text(argument),
+        Subject::Path { .. } => None,
+    })
+}
+
+/// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
+fn digest(call: &Call, ground: &Ground, plan: Option<&Plan>) -> Digest {
+    Digest::of_json(&json!({
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "cwd": call.cwd.to_string_lossy(),
+        "workspace": ground.surroundings.workspace.to_string_lossy(),
+        "principal": call.principal,
+        "origin": call.origin,
+        "rules": ground.hashes(),
+        "restrict_to_workspace": ground.firewall.restrict_to_workspace,
+        "plan": plan.map(Plan::digest),
+    }))
+}
