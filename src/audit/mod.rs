@@ -23,7 +23,7 @@ mod tail;
 mod unfinished;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use self::event::{
     ApprovalEvent, Change, Content, Control, Decided, Event, Finished, Hashes, Opened, Outcome, Record, Recovered,
@@ -46,6 +46,6 @@ pub const MAX_LINE: usize = 16 << 20;
 pub const MAX_DEPTH: usize = 200;
 
 /// Where the log of a state directory lies.
-pub fn log_file(state: &StateDir) -> PathBuf {
-    state.audit().join("log.jsonl")
+pub fn log_file(state: &Path) -> PathBuf {
+    state.join("audit/log.jsonl")
 }

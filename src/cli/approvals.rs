@@ -2,23 +2,27 @@
 
 use std::io::{self, Write};
 
+use serde_json::json;
+
+use crate::approval::Role;
 use crate::cli::args::ApprovalsCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::verdict::Severity;
 
 pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
     let gateway = Gateway::open(Config::from_env()?)?;
     match command {
         ApprovalsCommand::List { json } => list(&gateway, json),
         ApprovalsCommand::Grant { id } => {
-            let by = gateway.operator()?;
+            let by = approver(&gateway)?;
             let grant = gateway.grant(&id, &by)?;
             anstream::println!("granted {id}: the same call may run once until {}", grant.expires);
             Ok(exit::OK)
         }
         ApprovalsCommand::Refuse { id, reason } => {
-            let by = gateway.operator()?;
+            let by = approver(&gateway)?;
             gateway.refuse(&id, &by, reason.as_deref())?;
             anstream::println!("refused {id}");
             Ok(exit::OK)
@@ -26,23 +30,43 @@ pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
     }
 }
 
-fn list(gateway: &Gateway, json: bool) -> Result<u8, Failure> {
+/// Who answers: the holder of the credential in `PORTCULLIS_TOKEN`, else the operator who owns the state directory.
+pub(super) fn approver(gateway: &Gateway) -> Result<Role, Failure> {
+    let by = match std::env::var("PORTCULLIS_TOKEN") {
+        Ok(token) => gateway.role_of(&token)?,
+        Err(_) => gateway.own_operator()?,
+    };
+    match by {
+        Role::Agent(_) => Err(Failure {
+            message: format!("{by} may not answer approvals: use an operator's or a reviewer's credential"),
+            code: exit::DENIED,
+        }),
+        Role::Operator(_) | Role::Reviewer(_) => Ok(by),
+    }
+}
+
+fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
     let waiting = gateway.pending()?;
-    let mut out = anstream::stdout().lock();
-    if json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(&waiting)?)?;
+    if as_json {
+        let entries: Vec<_> = waiting
+            .iter()
+            .map(|(approval, exact)| json!({ "approval": approval, "call": exact.call, "verdict": exact.verdict }))
+            .collect();
+        writeln!(io::stdout(), "{}", serde_json::to_string(&entries)?)?;
         return Ok(exit::OK);
     }
+    let mut out = anstream::stdout().lock();
     if waiting.is_empty() {
         writeln!(out, "no call waits for an answer")?;
     }
-    for pending in waiting {
-        writeln!(out, "{}  {} by {} in session {}, level {}, until {}", pending.id, pending.tool, pending.agent, pending.session, pending.level.number(), pending.expires)?;
-        for (name, value) in &pending.arguments {
+    for (approval, exact) in waiting {
+        let (agent, session, level) = (&approval.agent, &approval.session, approval.level.number());
+        writeln!(out, "{}  {} by {agent} in session {session}, level {level}, until {}", approval.id, approval.tool, approval.expires)?;
+        for (name, value) in &exact.call.arguments {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             writeln!(out, "    {name}: {}", render::plain(&shown))?;
         }
-        for finding in &pending.findings {
+        for (_, finding) in exact.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
             writeln!(out, "    [{}] {}", finding.id, render::plain(&finding.message))?;
         }
     }

@@ -11,7 +11,6 @@ use crate::cli::args::AuditCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Places;
 use crate::gateway::Judged;
-use crate::state::StateDir;
 
 pub(super) fn run(command: AuditCommand) -> Result<u8, Failure> {
     match command {
@@ -24,7 +23,7 @@ pub(super) fn run(command: AuditCommand) -> Result<u8, Failure> {
 /// The configured log, which exists once a call was made.
 fn log() -> Result<PathBuf, Failure> {
     let state = Places::from_env()?.state;
-    let path = StateDir::at(&state).audit_log();
+    let path = audit::log_file(&state);
     if path.exists() {
         return Ok(path);
     }
@@ -46,7 +45,7 @@ fn tail(log: &Path, lines: usize, json: bool) -> Result<u8, Failure> {
 /// A record in one line.
 fn line(record: &Record) -> String {
     let told = match &record.content {
-        Content::Event(event) => match event.as_ref() {
+        Content::Event(event) => match event {
             Event::Opened(o) => format!("opened     by portcullis {}", o.gateway),
             Event::Decided(d) => format!("{:<10} {}  {}", d.effective.to_string(), short(&d.call.id), subject(d)),
             Event::Finished(f) => format!("finished   {}  {} in {} ms", short(&f.call_id), outcome(&f.outcome), f.ms),

@@ -45,7 +45,7 @@ const STACK: usize = 64 << 20;
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
     // The sandbox's helper is this same binary; it must not spend a microsecond on anything else.
-    if std::env::args_os().nth(1).is_some_and(|word| word == sandbox::HELPER) {
+    if std::env::args_os().nth(1).is_some_and(|word| word == sandbox::HELPER_ARGUMENT) {
         return sandbox::helper_main();
     }
     let cli = match Cli::try_parse() {

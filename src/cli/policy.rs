@@ -20,7 +20,7 @@ pub(super) fn run(command: PolicyCommand) -> Result<u8, Failure> {
 
 fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
     let report = match sources(paths) {
-        Ok(sources) => policy::check(sources, &gateway::definitions(&crate::tools::all())),
+        Ok(sources) => policy::check(sources, &gateway::definitions(&crate::tools::all()?)),
         Err(SourcesError::Policy(error)) => Report { problems: error.problems, summary: None },
         Err(SourcesError::Other(failure)) => return Err(failure),
     };

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 
-use crate::cli::{Failure, render};
+use crate::cli::{Failure, approvals, render};
 use crate::gateway::{Asks, Gateway};
 use crate::verdict::{Decision, Level};
 
@@ -43,11 +43,11 @@ pub(super) fn ask(gateway: &Gateway, asks: &Asks) -> Result<Answer, Failure> {
     let terminal = OpenOptions::new().read(true).open("/dev/tty")?;
     let mut line = String::new();
     BufReader::new(terminal).read_line(&mut line)?;
-    let by = gateway.operator()?;
+    let by = approvals::approver(gateway)?;
     if matches!(line.trim(), "y" | "Y" | "yes") {
-        gateway.grant(&asks.pending.id, &by)?;
+        gateway.grant(asks.pending.id.as_str(), &by)?;
         return Ok(Answer::Granted);
     }
-    gateway.refuse(&asks.pending.id, &by, Some("refused at the terminal"))?;
+    gateway.refuse(asks.pending.id.as_str(), &by, Some("refused at the terminal"))?;
     Ok(Answer::Refused)
 }

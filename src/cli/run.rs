@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use crate::approval::Role;
 use crate::call::Request;
 use crate::cli::args::{Format, RunArgs, ToolCall, Who};
 use crate::cli::{Failure, exit, prompt, render};
@@ -38,7 +39,17 @@ pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
-    Ok(gateway.caller(who.agent.as_deref(), &who.session, who.workspace.as_deref())?)
+    let mut agent = who.agent.clone();
+    // An agent that presents its credential is that agent and no other.
+    if let Ok(token) = std::env::var("PORTCULLIS_TOKEN")
+        && let Role::Agent(name) = gateway.role_of(&token)?
+    {
+        if agent.as_ref().is_some_and(|asked| *asked != name) {
+            return Err(Failure::usage(format!("PORTCULLIS_TOKEN is the credential of agent `{name}`; leave --agent out")));
+        }
+        agent = Some(name);
+    }
+    Ok(gateway.caller(agent.as_deref(), &who.session, who.workspace.as_deref())?)
 }
 
 /// The request that the command line describes.
@@ -113,10 +124,10 @@ fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// The command's own exit code where the tool ran one.
+/// The command's own exit code where the tool ran one: 128+n where signal n ended it, as in shells.
 fn command_code(output: &Output) -> u8 {
-    let own = output.structured.as_ref().and_then(|s| s.get("exit_code")).and_then(Value::as_u64);
-    match own {
+    let field = |name: &str| output.structured.as_ref().and_then(|s| s.get(name)).and_then(Value::as_u64);
+    match field("exit_code").or_else(|| field("signal").map(|n| n + 128)) {
         Some(code) => u8::try_from(code).unwrap_or(exit::FAILED),
         None if output.is_error => exit::FAILED,
         None => exit::OK,

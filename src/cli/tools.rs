@@ -11,15 +11,14 @@ use crate::registry::Sensitivity;
 
 pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
     let config = Config::from_env()?;
-    let mut registry = crate::tools::all();
+    let mut registry = crate::tools::all()?;
     if let Some(allowed) = config.agent(args.agent.as_deref())?.allowed_tools {
-        let names: Vec<&str> = allowed.iter().map(String::as_str).collect();
-        registry = registry.filtered(&names);
+        registry = registry.filtered(allowed.iter().map(String::as_str));
     }
     if args.json {
         let definitions = match args.form {
             DefinitionForm::Mcp => registry.mcp_definitions(),
-            DefinitionForm::Openai => registry.openai_definitions(),
+            DefinitionForm::Openai => registry.definitions(),
         };
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&definitions)?)?;
         return Ok(exit::OK);

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 
 use crate::call::{Digest, Mode};
+use crate::facts::path::ProtectedRule;
 
 /// A user's or machine's `portcullis.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,7 +24,7 @@ pub struct File {
     pub write_roots: Vec<PathBuf>,
     /// Further protected paths, besides the built-in ones.
     #[serde(default)]
-    pub protect: Vec<Protect>,
+    pub protect: Vec<ProtectedRule>,
     /// The sandbox profile for agents that name none.
     pub profile: Option<String>,
     #[serde(default)]
@@ -47,15 +48,6 @@ pub enum PolicySet {
     Strict,
     /// Only the policies of the configuration directories.
     None,
-}
-
-/// A protected path.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Protect {
-    /// Relative to the workspace; `**` crosses directories.
-    pub glob: String,
-    pub action: crate::facts::path::ProtectedAction,
 }
 
 /// How long approvals last.
@@ -106,7 +98,7 @@ pub struct Person {
 pub struct WorkspaceFile {
     pub restrict_to_workspace: Option<bool>,
     #[serde(default)]
-    pub protect: Vec<Protect>,
+    pub protect: Vec<ProtectedRule>,
     /// A narrower sandbox profile than the agent's.
     pub profile: Option<String>,
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-pub use self::file::{Agent, Approval, File, Person, PolicySet, Protect, WorkspaceFile};
+pub use self::file::{Agent, Approval, File, Person, PolicySet, WorkspaceFile};
 pub use self::places::Places;
 
 /// The merged configuration of one installation.
@@ -26,6 +26,15 @@ pub struct Config {
 pub const LOCAL_AGENT: &str = "local";
 
 impl Config {
+    /// Reads the configuration that the environment points to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Config::load(Places::from_env()?)
+    }
+
     /// Reads the machine's and the user's configuration; what the user's says wins, agents and people add up.
     /// Without any file, the defaults.
     ///

@@ -1,24 +1,24 @@
 //! What a workspace's calls are judged by: the installation's rules, and what the workspace adds to tighten them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::audit::Hashes;
-use crate::config::{self, Config, ConfigError, PolicySet, Protect};
+use crate::config::{self, Config, ConfigError, PolicySet};
 use crate::facts::Surroundings;
 use crate::facts::command::{Guard, PackError, PackSource};
-use crate::facts::path::{GroundError, ProtectedRule, Protection, ProtectionError, Resolver, standard_rules};
+use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
 use crate::firewall::Firewall;
-use crate::firewall::policy::{Policies, PolicyError, Source, Trust, set};
+use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
 use crate::registry::{Definition, Registry};
 use crate::sandbox::{Profile, ProfileError, Profiles};
 
 /// The rules of the installation, before any workspace's.
 pub(super) struct Base {
     pub policies: Arc<Policies>,
-    guard: Arc<Guard>,
+    pub guard: Arc<Guard>,
     packs: Vec<PackSource>,
-    profiles: Profiles,
+    pub profiles: Profiles,
 }
 
 /// The rules for calls in one workspace.
@@ -49,8 +49,8 @@ impl Base {
 /// The policies that the configuration names: the shipped set, then the files of the configuration's directories.
 pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError> {
     let mut sources = match config.file.policy_set.unwrap_or_default() {
-        PolicySet::Ask => set::ask(),
-        PolicySet::Strict => set::strict(),
+        PolicySet::Ask => PolicyFiles::Ask.sources(),
+        PolicySet::Strict => PolicyFiles::Strict.sources(),
         PolicySet::None => Vec::new(),
     };
     for dir in config.dirs().map(|dir| dir.join("policies")).filter(|dir| dir.is_dir()) {
@@ -109,7 +109,7 @@ impl Ground {
             ..Surroundings::new(workspace, &config.places.home)
         };
         let protect = config.file.protect.iter().chain(&own.protect);
-        let protection = Protection::new(standard_rules().into_iter().chain(protect.map(rule)).collect())?;
+        let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
         Ok(Ground {
             firewall: Firewall { policies, restrict_to_workspace: restrict },
@@ -130,10 +130,6 @@ impl Ground {
     }
 }
 
-fn rule(protect: &Protect) -> ProtectedRule {
-    ProtectedRule::new(&protect.glob, protect.action)
-}
-
 /// Why rules cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
@@ -150,6 +146,3 @@ pub enum RulesError {
     #[error("there is no sandbox profile `{name}`: there are {}", known.join(", "))]
     UnknownProfile { name: String, known: Vec<String> },
 }
-
-/// The directory that a call's workspace stands for in the table of grounds.
-pub(super) type Key = (PathBuf, String);

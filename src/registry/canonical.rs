@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::coerce::coerce_arguments;
-use super::{Definition, Registry};
+use super::{Definition, Registry, Subject};
 use crate::call::{Call, Request};
 
 /// Arguments larger than this are refused, in bytes of JSON.
@@ -50,9 +50,18 @@ impl Registry {
         let definition = entry.tool.definition();
         coerce_arguments(&mut arguments, &definition.parameters);
         let arguments = validated(arguments, definition, &entry.validator)?;
-        let cwd = directory(cwd.as_deref(), workspace)?;
+        let start = directory(cwd.as_deref(), workspace)?;
+        let cwd = match arguments.get("cwd").and_then(Value::as_str) {
+            // A tool that runs a command takes its own working directory; from here on it is the call's.
+            Some(own) if runs_command(definition) => directory(Some(Path::new(own)), &start)?,
+            _ => start,
+        };
         Ok(Call { id: Uuid::now_v7().to_string(), tool, arguments, cwd, principal, origin, caller_id })
     }
+}
+
+fn runs_command(definition: &Definition) -> bool {
+    definition.subjects.iter().any(|subject| matches!(subject, Subject::Command { .. }))
 }
 
 /// Sees to it that everything that works on the arguments later is bounded, in time and in depth.

@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod search;
+pub mod shell;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +13,30 @@ use serde_json::{Map, Value};
 
 use crate::facts::path::{Handle, HandleError};
 use crate::firewall::Cleared;
-use crate::registry::{Definition, Output, Tool, ToolError};
+use crate::registry::{Definition, Output, RegisterError, Registry, Tool, ToolError};
+use crate::sandbox::Launcher;
+
+/// Every built-in tool, in the order in which a session's registry is built.
+///
+/// # Errors
+///
+/// When the gateway cannot hold its own executable open, which is what confines programs.
+pub fn all() -> Result<Registry, SetupError> {
+    let launcher = Launcher::new().map_err(SetupError::Launcher)?;
+    let mut registry = Registry::new();
+    registry.register_all(file_tools())?;
+    registry.register(Arc::new(shell::Bash::new(Arc::new(launcher))))?;
+    Ok(registry)
+}
+
+/// Why the tools cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("the sandbox's helper cannot be opened: {0}")]
+    Launcher(std::io::Error),
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+}
 
 /// The tools that work on files of the workspace, in the order in which a session's registry is built.
 pub fn file_tools() -> Vec<Arc<dyn Tool>> {
