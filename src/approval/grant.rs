@@ -10,7 +10,8 @@ use crate::verdict::{Decision, Level, Severity, Stage, Verdict};
 /// A finding as the person saw it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Seen {
-    pub stage: Stage,
+    /// Absent for what was noticed about the call as a whole.
+    pub stage: Option<Stage>,
     pub id: String,
     pub severity: Severity,
 }
@@ -45,8 +46,8 @@ pub struct Grant {
 pub enum Uncovered {
     #[error("the call is denied now, which no approval overrides")]
     Denied,
-    #[error("the approval does not name the {stage} finding `{id}`: ask again")]
-    Finding { stage: Stage, id: String },
+    #[error("the approval does not name the finding `{id}`: ask again")]
+    Finding { id: String },
     #[error("the approval is of level {}, and the call needs level {} now: ask again", .has.number(), .needs.number())]
     Level { has: Level, needs: Level },
     #[error("the approval is for another call: something about the call or the configuration has changed since")]
@@ -69,7 +70,7 @@ impl Grant {
         for finding in Seen::of(verdict) {
             match unused.iter().position(|seen| *seen == finding) {
                 Some(at) => drop(unused.swap_remove(at)),
-                None => return Err(Uncovered::Finding { stage: finding.stage, id: finding.id }),
+                None => return Err(Uncovered::Finding { id: finding.id }),
             }
         }
         Ok(())

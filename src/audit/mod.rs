@@ -34,8 +34,6 @@ pub use self::log::{Log, LogError};
 pub use self::sync::Ticket;
 pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, VerifyError, verify};
 
-use crate::state::StateDir;
-
 /// The format version that this program writes. Readers accept newer ones: they add fields and kinds.
 pub const FORMAT: u32 = 1;
 

@@ -42,7 +42,7 @@ pub(super) struct Book {
 impl Book {
     pub(super) fn open(state: &StateDir) -> Result<Self, LogError> {
         let dir = state.audit();
-        let path = super::log_file(state);
+        let path = super::log_file(state.path());
         let head_path = dir.join("head");
         let file = private().read(true).append(true).create(true).open(&path).map_err(LogError::io(&path))?;
         let head = private()

@@ -67,7 +67,7 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     pub(super) fn open(state: &StateDir) -> Result<Self, LogError> {
-        let path = log_file(state);
+        let path = log_file(state.path());
         let settled_path = state.audit().join("settled");
         let log = private().read(true).open(&path).map_err(LogError::io(&path))?;
         let settled = private()

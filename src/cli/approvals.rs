@@ -17,13 +17,13 @@ pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
         ApprovalsCommand::List { json } => list(&gateway, json),
         ApprovalsCommand::Grant { id } => {
             let by = approver(&gateway)?;
-            let grant = gateway.grant(&id, &by)?;
+            let grant = gateway.grant(&id.parse()?, &by)?;
             anstream::println!("granted {id}: the same call may run once until {}", grant.expires);
             Ok(exit::OK)
         }
         ApprovalsCommand::Refuse { id, reason } => {
             let by = approver(&gateway)?;
-            gateway.refuse(&id, &by, reason.as_deref())?;
+            gateway.refuse(&id.parse()?, &by, reason.as_deref())?;
             anstream::println!("refused {id}");
             Ok(exit::OK)
         }

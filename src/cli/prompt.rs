@@ -45,9 +45,9 @@ pub(super) fn ask(gateway: &Gateway, asks: &Asks) -> Result<Answer, Failure> {
     BufReader::new(terminal).read_line(&mut line)?;
     let by = approvals::approver(gateway)?;
     if matches!(line.trim(), "y" | "Y" | "yes") {
-        gateway.grant(asks.pending.id.as_str(), &by)?;
+        gateway.grant(&asks.pending.id, &by)?;
         return Ok(Answer::Granted);
     }
-    gateway.refuse(asks.pending.id.as_str(), &by, Some("refused at the terminal"))?;
+    gateway.refuse(&asks.pending.id, &by, Some("refused at the terminal"))?;
     Ok(Answer::Refused)
 }

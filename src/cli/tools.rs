@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
-
 use crate::cli::args::{DefinitionForm, ToolsArgs};
 use crate::cli::{Failure, exit};
 use crate::config::Config;
@@ -23,18 +21,16 @@ pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&definitions)?)?;
         return Ok(exit::OK);
     }
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["tool", "", "parameters", "what it does"]);
+    let mut out = anstream::stdout().lock();
     for tool in registry.all() {
         let definition = tool.definition();
         let sensitivity = match definition.sensitivity {
             Sensitivity::Safe => "safe",
             Sensitivity::Sensitive => "sensitive",
         };
-        table.add_row([definition.name, sensitivity, &parameters(&definition.parameters), first_sentence(definition.description)]);
+        writeln!(out, "{:<8} {sensitivity:<9}  {}", definition.name, parameters(&definition.parameters))?;
+        writeln!(out, "         {}", first_sentence(definition.description))?;
     }
-    writeln!(io::stdout(), "{table}")?;
     Ok(exit::OK)
 }
 

@@ -17,7 +17,7 @@ pub(crate) use self::ground::{definitions, policy_sources};
 pub use self::ground::RulesError;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
-use crate::approval::{Approval as Waiting, ApprovalError, Exact, Grant, Role};
+use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError};
@@ -369,8 +369,8 @@ impl Gateway {
     /// # Errors
     ///
     /// When there is no such call, it was answered already, or this person may not answer it.
-    pub fn grant(&self, id: &str, by: &Role) -> Result<Grant, RecordError> {
-        self.state()?.grant(&id.parse()?, by)
+    pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
+        self.state()?.grant(id, by)
     }
 
     /// Refuses a pending call.
@@ -378,8 +378,8 @@ impl Gateway {
     /// # Errors
     ///
     /// As [`Gateway::grant`].
-    pub fn refuse(&self, id: &str, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
-        self.state()?.refuse(&id.parse()?, by, reason)
+    pub fn refuse(&self, id: &ApprovalId, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
+        self.state()?.refuse(id, by, reason)
     }
 
     /// Whom a presented token speaks for.

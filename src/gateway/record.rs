@@ -1,7 +1,5 @@
 //! What a call leaves behind: its records in the log, its approval, its session's count.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use crate::approval::{Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Role, Status, Store};
@@ -56,7 +54,7 @@ impl State {
     /// Records a decision. One that lets a call run is on disk when this returns, unless `deferred` says that the call
     /// may run before.
     pub fn decided(&self, entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Result<(), RecordError> {
-        let event = Event::Decided(Decided {
+        let event = Event::Decided(Box::new(Decided {
             call: entry.call.clone(),
             facts: Some(entry.facts.clone()),
             verdict: entry.verdict.clone(),
@@ -67,7 +65,7 @@ impl State {
             grant: how.grant.map(|g| g.id.to_string()),
             pending: how.pending.map(|p| p.id.to_string()),
             process: Process::current().clone(),
-        });
+        }));
         let ticket = self.log.append(&event)?;
         if effective == Decision::Allow && !how.deferred {
             ticket.synced()?;
@@ -111,8 +109,11 @@ impl State {
         Ok(())
     }
 
-    /// Makes the call wait for a person, and records that it does.
-    pub fn ask(&self, entry: &Entry<'_>, level: Level, operator: &str) -> Result<Approval, RecordError> {
+    /// Makes the call wait for a person, and records that it does. Without a named operator, the one who owns the state
+    /// directory answers for the session.
+    pub fn ask(&self, entry: &Entry<'_>, level: Level, operator: Option<&str>) -> Result<Approval, RecordError> {
+        let own = self.own_operator()?;
+        let operator = operator.unwrap_or(own.name());
         let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
         let approval = self.approvals.request(&ask, Timestamp::now())?;
         self.log.append(&Event::Approval(approval.event(Step::Requested)))?;

@@ -51,7 +51,7 @@ fn i3_a_full_disk_is_said_stops_the_log_and_loses_nothing() {
     assert!(error.to_string().contains("free some space"), "no remedy in: {error}");
     let stopped = log.append(&finished("c")).unwrap_err();
     assert!(matches!(stopped, LogError::Stopped { .. }), "the log went on: {stopped}");
-    let report = verify(&log_file(&state)).unwrap();
+    let report = verify(&log_file(state.path())).unwrap();
     assert!(report.sound() && report.records == written, "half a line stayed, or records are lost: {report:?}");
 
     assert!(log.reopen().is_err(), "it reopened on a disk that is still full");
@@ -62,7 +62,7 @@ fn i3_a_full_disk_is_said_stops_the_log_and_loses_nothing() {
     fs::remove_file(&ballast).unwrap();
     log.reopen().unwrap();
     log.append_durable(&decided("again", Decision::Deny)).unwrap();
-    let stops: Vec<Trouble> = read::records(&log_file(&state))
+    let stops: Vec<Trouble> = read::records(&log_file(state.path()))
         .unwrap()
         .filter_map(|record| match record.unwrap().content {
             Content::Event(Event::Recovered(recovered)) => Some(recovered.trouble),
@@ -73,7 +73,7 @@ fn i3_a_full_disk_is_said_stops_the_log_and_loses_nothing() {
         matches!(&stops[..], [Trouble::Stopped { reason, from }] if reason.contains("no space") && *from == written),
         "the stop is not on record: {stops:?}"
     );
-    let report = verify(&log_file(&state)).unwrap();
+    let report = verify(&log_file(state.path())).unwrap();
     assert!(report.sound() && report.records == written + 2, "{report:?}");
     drop(log);
     drop(disk);

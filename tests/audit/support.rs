@@ -24,7 +24,7 @@ impl Place {
     }
 
     pub fn log(&self) -> PathBuf {
-        log_file(&self.state)
+        log_file(self.state.path())
     }
 
     pub fn bytes(&self) -> Vec<u8> {
