@@ -10,17 +10,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::call::Call;
 use crate::facts::Facts;
+use crate::sandbox::Plan;
 use crate::verdict::{Finding, Severity, Stage, StageVerdict, Verdict};
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
 #[derive(Debug)]
 pub struct Cleared {
     call: Call,
+    confinement: Option<Plan>,
 }
 
 impl Cleared {
     pub fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// How the call's program is to be confined, where it runs one.
+    pub fn confinement(&self) -> Option<&Plan> {
+        self.confinement.as_ref()
     }
 }
 

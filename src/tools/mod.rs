@@ -1,1 +1,3 @@
 //! The built-in tools.
+
+pub mod shell;
