@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::sandbox::DEFAULT_PROFILE;
+
 /// A policy-first secure execution gateway for AI agents.
 ///
 /// Every tool call passes one firewall: Cedar policy, command guard, path guard, OS sandbox. Only what it lets through
@@ -49,6 +51,11 @@ pub enum Command {
     },
     /// Write a commented configuration to start from.
     Init(InitArgs),
+    /// Run a program confined, without the gate.
+    Sandbox {
+        #[command(subcommand)]
+        command: SandboxCommand,
+    },
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -212,6 +219,34 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         reason: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SandboxCommand {
+    /// Run a program under a profile, with this terminal's input and output.
+    ///
+    /// Exits with the program's own code; 124 when its time was up, 125 when the sandbox could not be set up, 126 and 127
+    /// when the program could not be run or found, 128+n when signal n ended it.
+    Exec(ExecArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ExecArgs {
+    /// The profile to run it in.
+    #[arg(long, default_value = DEFAULT_PROFILE, value_name = "NAME")]
+    pub profile: String,
+    /// The workspace [default: the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Let a variable pass, or set one.
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub variables: Vec<String>,
+    /// Seconds until it is ended, at most the profile's limit [default: the profile's limit].
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ mod policy;
 mod prompt;
 mod render;
 mod run;
+mod sandbox;
 mod tools;
 
 use std::io::{self, Write};
@@ -19,7 +20,6 @@ use std::thread;
 use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
-use crate::sandbox;
 
 /// Exit codes, the same for every subcommand (`run` adds the command's own).
 pub mod exit {
@@ -44,10 +44,6 @@ const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    // The sandbox's helper is this same binary; it must not spend a microsecond on anything else.
-    if std::env::args_os().nth(1).is_some_and(|word| word == sandbox::HELPER_ARGUMENT) {
-        return sandbox::helper_main();
-    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -83,6 +79,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),
+        Command::Sandbox { command } => sandbox::run(&command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut io::stdout());
             Ok(exit::OK)

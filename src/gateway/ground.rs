@@ -34,16 +34,24 @@ pub(super) struct Ground {
 impl Base {
     pub fn load(config: &Config, registry: &Registry) -> Result<Self, RulesError> {
         let mut packs = Vec::new();
-        let mut profiles = Profiles::built_in()?;
         for dir in config.dirs() {
             for (path, text) in config::texts(&dir.join("commands"), "toml")? {
                 packs.push(PackSource::user(path.display().to_string(), text));
             }
-            profiles.load(&dir.join("profiles"))?;
         }
+        let profiles = profiles(config)?;
         let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
         Ok(Base { policies: Arc::new(policies), guard: Arc::new(Guard::load(&packs)?), packs, profiles })
     }
+}
+
+/// The built-in profiles, and those of the configuration's directories.
+pub(crate) fn profiles(config: &Config) -> Result<Profiles, ProfileError> {
+    let mut profiles = Profiles::built_in()?;
+    for dir in config.dirs() {
+        profiles.load(&dir.join("profiles"))?;
+    }
+    Ok(profiles)
 }
 
 /// The policies that the configuration names: the shipped set, then the files of the configuration's directories.
@@ -93,13 +101,9 @@ impl Ground {
 
         let mut profiles = base.profiles.clone();
         profiles.narrow(&dir.join("profiles"))?;
-        let named = |name: &str| {
-            let known = || profiles.iter().map(|p| p.name.clone()).collect();
-            profiles.get(name).cloned().ok_or_else(|| RulesError::UnknownProfile { name: name.to_owned(), known: known() })
-        };
-        let mut profile = named(profile)?;
+        let mut profile = profiles.named(profile)?;
         if let Some(narrower) = &own.profile {
-            profile = Arc::new(profile.narrowed(&*named(narrower)?));
+            profile = Arc::new(profile.narrowed(&*profiles.named(narrower)?));
         }
 
         let surroundings = Surroundings {
@@ -143,6 +147,4 @@ pub enum RulesError {
     Profile(#[from] ProfileError),
     #[error(transparent)]
     Protection(#[from] ProtectionError),
-    #[error("there is no sandbox profile `{name}`: there are {}", known.join(", "))]
-    UnknownProfile { name: String, known: Vec<String> },
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use self::ground::{Base, Ground};
-pub(crate) use self::ground::{definitions, policy_sources};
+pub(crate) use self::ground::{definitions, policy_sources, profiles};
 pub use self::ground::RulesError;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};

@@ -1,0 +1,117 @@
+//! The supervisor's confinement of itself, in an order that works: what opens things first, what closes calls last.
+
+use std::fs::OpenOptions;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use landlock::RulesetCreated;
+use libc::{sock_filter, sock_fprog};
+use nix::errno::Errno;
+
+use super::{Failure, layers, privileges, step};
+use crate::sandbox::wire::Job;
+
+/// The program's standard streams; /dev/null where there is no input.
+pub struct Streams {
+    pub stdin: Option<OwnedFd>,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// The directories that are granted by descriptor.
+pub struct Places {
+    pub workspace: OwnedFd,
+    pub scratch: OwnedFd,
+}
+
+/// What the program's own part still needs.
+pub struct Ready {
+    pub inner: RulesetCreated,
+    pub cwd: OwnedFd,
+}
+
+/// Confines this process. Each step that fails is fatal and named.
+pub fn confine(job: &Job, filters: &[u8], streams: Streams, places: &Places) -> Result<Ready, Failure> {
+    own_session()?;
+    connect(streams)?;
+    // SAFETY: umask takes a number and cannot fail.
+    unsafe { libc::umask(0o022) };
+    let layers = layers::build(job, places)?;
+    let cwd = open_cwd(job, places)?;
+    privileges::drop_all()?;
+    // SAFETY: prctl with numbers alone.
+    step("no_new_privs", unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+    layers::restrict(layers.outer, "landlock")?;
+    install(&job.filters, filters)?;
+    Ok(Ready { inner: layers.inner, cwd })
+}
+
+/// A session of its own, and the parent of whatever the program leaves behind.
+fn own_session() -> Result<(), Failure> {
+    // SAFETY: these calls take numbers alone. The helper ignores SIGCHLD; who waits for a child must not.
+    unsafe {
+        step("close_range", libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
+        step("setsid", libc::setsid())?;
+        step("become subreaper", libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))?;
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+    }
+    Ok(())
+}
+
+/// Puts the streams on descriptors 0, 1 and 2.
+fn connect(streams: Streams) -> Result<(), Failure> {
+    let stdin = match streams.stdin {
+        Some(stdin) => stdin,
+        None => OpenOptions::new().read(true).open("/dev/null").map_err(|e| Failure::io("open /dev/null", &e))?.into(),
+    };
+    for (from, to) in [(stdin, 0), (streams.stdout, 1), (streams.stderr, 2)] {
+        // SAFETY: both are numbers; the target is a standard stream, which no owner closes.
+        step("connect the standard streams", unsafe { libc::dup2(from.as_raw_fd(), to) })?;
+    }
+    Ok(())
+}
+
+/// Opens the working directory: below the workspace's handle without leaving it, elsewhere without symbolic links.
+fn open_cwd(job: &Job, places: &Places) -> Result<OwnedFd, Failure> {
+    use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+    let name = "enter the working directory";
+    let resolve = if job.cwd_in_workspace {
+        ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS
+    } else {
+        ResolveFlag::RESOLVE_NO_SYMLINKS
+    };
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC).resolve(resolve);
+    let path = if job.cwd.is_empty() { "." } else { job.cwd.as_str() };
+    openat2(&places.workspace, path, how).map_err(|errno| Failure::new(name, errno))
+}
+
+/// Installs the seccomp programs, one after the other.
+fn install(lengths: &[u16], filters: &[u8]) -> Result<(), Failure> {
+    let mut rest = filters;
+    for length in lengths {
+        let size = usize::from(*length) * size_of::<sock_filter>();
+        let (program, after) =
+            rest.split_at_checked(size).ok_or(Failure::new("read the seccomp filters", Errno::EINVAL))?;
+        rest = after;
+        let mut instructions = decode(program);
+        let program = sock_fprog { len: *length, filter: instructions.as_mut_ptr() };
+        // SAFETY: the program points to `length` instructions that outlive the call.
+        step("seccomp", unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, &raw const program)
+        })?;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(Failure::new("read the seccomp filters", Errno::EINVAL)) }
+}
+
+fn decode(program: &[u8]) -> Vec<sock_filter> {
+    program
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|[a, b, jt, jf, k @ ..]| sock_filter {
+            code: u16::from_ne_bytes([*a, *b]),
+            jt: *jt,
+            jf: *jf,
+            k: u32::from_ne_bytes(*k),
+        })
+        .collect()
+}

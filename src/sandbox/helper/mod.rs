@@ -1,0 +1,202 @@
+//! The helper: this executable again, in a process of its own that has one thread, no environment and none of the
+//! gateway's memory.
+//!
+//! It waits for jobs on a socket (descriptor 0) and forks a *supervisor* for each, which confines itself step by step,
+//! forks the program, waits, and ends whatever the program leaves behind. Starting from a small waiting process instead
+//! of executing the gateway's binary for each call saves most of the cost. When the socket closes, because the gateway
+//! is gone, the helper exits.
+//!
+//! ```text
+//! gateway ──job──► helper ──fork──► supervisor ──fork──► program
+//!    ◄───────────── report ─────────────┘ Landlock layer 1    └ layer 2: cannot signal or trace the supervisor
+//! ```
+
+mod confine;
+mod layers;
+mod privileges;
+mod program;
+mod supervise;
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+
+use super::wire::{Job, REPORT_MAX, Report};
+
+/// The first argument that turns this executable into the helper.
+pub const HELPER_ARGUMENT: &str = "__sandbox";
+
+/// The most descriptors that come with a job.
+pub(super) const MAX_DESCRIPTORS: usize = 7;
+
+/// Runs the helper until the gateway closes its socket. Call it first thing in `main` when the first argument is
+/// [`HELPER_ARGUMENT`], before any thread is started.
+pub fn helper_main() -> std::process::ExitCode {
+    match wait_for_jobs() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(errno) => {
+            eprintln!("portcullis: sandbox helper: {}", errno.desc());
+            std::process::ExitCode::from(70)
+        }
+    }
+}
+
+fn wait_for_jobs() -> Result<(), Errno> {
+    prepare()?;
+    loop {
+        let Some(descriptors) = receive(0)? else { return Ok(()) };
+        // SAFETY: this process has one thread, so the child may do whatever it likes.
+        match unsafe { libc::fork() } {
+            0 => serve(descriptors),
+            -1 => {
+                let errno = Errno::last();
+                if let Some(delivery) = Delivery::from(descriptors) {
+                    report(&delivery.control, &Report::Failed { step: "fork".to_owned(), errno: errno as i32 });
+                }
+            }
+            _supervisor => drop(descriptors),
+        }
+    }
+}
+
+/// Leaves the gateway's session, lets supervisors be reaped by themselves, and keeps other programs of this user from
+/// looking into this process.
+fn prepare() -> Result<(), Errno> {
+    // SAFETY: these calls take numbers alone. Descriptors from 3 on belong to nobody here: the gateway passes none.
+    unsafe {
+        Errno::result(libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32))?;
+        libc::setsid();
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        Errno::result(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
+    }
+    Ok(())
+}
+
+/// A job's descriptors, in the order in which they are sent.
+struct Delivery {
+    job: OwnedFd,
+    control: OwnedFd,
+    workspace: OwnedFd,
+    scratch: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    stdin: Option<OwnedFd>,
+}
+
+impl Delivery {
+    fn from(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut next = descriptors.into_iter();
+        Some(Delivery {
+            job: next.next()?,
+            control: next.next()?,
+            workspace: next.next()?,
+            scratch: next.next()?,
+            stdout: next.next()?,
+            stderr: next.next()?,
+            stdin: next.next(),
+        })
+    }
+}
+
+/// The supervisor's life. Never returns.
+fn serve(descriptors: Vec<OwnedFd>) -> ! {
+    if let Some(delivery) = Delivery::from(descriptors) {
+        let control = delivery.control.try_clone();
+        let outcome = Job::read(std::fs::File::from(delivery.job))
+            .map_err(|error| Failure::io("read the job", &error))
+            .and_then(|(job, filters)| {
+                let streams =
+                    confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
+                let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
+                supervise::run(&job, &filters, streams, places, delivery.control)
+            });
+        if let (Err(failure), Ok(control)) = (outcome, control) {
+            report(&control, &failure.into());
+        }
+    }
+    // SAFETY: ends this process, without running what the helper registered for its own end.
+    unsafe { libc::_exit(0) }
+}
+
+/// A step that failed, and the kernel's reason.
+#[derive(Debug)]
+struct Failure {
+    step: String,
+    errno: i32,
+}
+
+impl Failure {
+    fn new(step: impl Into<String>, errno: Errno) -> Self {
+        Failure { step: step.into(), errno: errno as i32 }
+    }
+
+    fn io(step: impl Into<String>, error: &io::Error) -> Self {
+        Failure { step: step.into(), errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
+    }
+
+    /// The step failed with the `errno` of the last call.
+    fn last(step: impl Into<String>) -> Self {
+        Failure::new(step, Errno::last())
+    }
+}
+
+impl From<Failure> for Report {
+    fn from(failure: Failure) -> Self {
+        Report::Failed { step: failure.step, errno: failure.errno }
+    }
+}
+
+/// Names a step whose call answers below zero on failure.
+fn step<T: Default + PartialOrd>(name: &str, answer: T) -> Result<T, Failure> {
+    if answer < T::default() { Err(Failure::last(name)) } else { Ok(answer) }
+}
+
+/// Sends a report. Where nobody listens any more, nobody is told.
+fn report(control: &OwnedFd, report: &Report) {
+    let mut text = serde_json::to_vec(report).unwrap_or_default();
+    text.truncate(REPORT_MAX);
+    // SAFETY: the buffer is valid for its length.
+    unsafe { libc::send(control.as_raw_fd(), text.as_ptr().cast(), text.len(), libc::MSG_NOSIGNAL) };
+}
+
+/// Receives one message's descriptors; `None` at the end of the connection.
+fn receive(socket: RawFd) -> Result<Option<Vec<OwnedFd>>, Errno> {
+    let mut byte = [0u8; 1];
+    let mut data = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
+    // Room for the descriptors, aligned for cmsghdr.
+    let mut room = [0u64; 16];
+    // SAFETY: all-zero is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = room.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&room);
+    let length = loop {
+        // SAFETY: the message points to buffers that outlive the call, with their true sizes.
+        match Errno::result(unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_CMSG_CLOEXEC) }) {
+            Err(Errno::EINTR) => {}
+            other => break other?,
+        }
+    };
+    if length == 0 {
+        return Ok(None);
+    }
+    let mut descriptors = Vec::with_capacity(MAX_DESCRIPTORS);
+    // SAFETY: the kernel filled the control buffer; the macros walk it within msg_controllen. Each number is a new
+    // descriptor that nobody else owns.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
+                let bytes = (*header).cmsg_len - libc::CMSG_LEN(0) as usize;
+                let numbers = libc::CMSG_DATA(header).cast::<RawFd>();
+                for at in 0..bytes / size_of::<RawFd>() {
+                    descriptors.push(OwnedFd::from_raw_fd(numbers.add(at).read_unaligned()));
+                }
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok(Some(descriptors))
+}

@@ -1,0 +1,214 @@
+//! Starting the program, waiting for it, and ending everything that it started.
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use libc::pid_t;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::confine::{Places, Streams, confine};
+use super::program::{Image, become_program};
+use super::{Failure, report, step};
+use crate::sandbox::wire::{Job, Report};
+
+/// How long the helper tries to end what a program left behind. Only what the kernel itself holds on to (a process in
+/// uninterruptible sleep) takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Stands for a time limit that the clock cannot hold.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Confines this process, runs the program and reports its end. On an error nothing ran.
+pub fn run(job: &Job, filters: &[u8], streams: Streams, places: Places, control: OwnedFd) -> Result<(), Failure> {
+    let image = Image::of(job)?;
+    let children = child_signals()?;
+    // SAFETY: getppid and getpid cannot fail.
+    let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
+    let ready = confine(job, filters, streams, &places)?;
+    drop(places);
+    // SAFETY: this process has one thread, so the child may do whatever it likes.
+    let program = step("fork the program", unsafe { libc::fork() })?;
+    if program == 0 {
+        let failure = become_program(job, ready, &image, supervisor);
+        report(&control, &failure.into());
+        // SAFETY: ends the process; nothing of the supervisor's is to be run here.
+        unsafe { libc::_exit(125) }
+    }
+    drop(ready);
+    let mut watch =
+        Watch { program, status: None, children, control, started: Instant::now(), sealed: signals_are_scoped(helper) };
+    watch.let_go_of_streams();
+    watch.until_the_end(job);
+    Ok(())
+}
+
+/// Whether Landlock keeps this process from signalling others: proved by a signal to the helper, which is the same user.
+/// Only then may "all processes" be signalled.
+fn signals_are_scoped(helper: pid_t) -> bool {
+    // SAFETY: signal 0 only asks for permission.
+    helper > 1 && unsafe { libc::kill(helper, 0) } < 0 && Errno::last() == Errno::EPERM
+}
+
+/// A descriptor that becomes readable when a child ends; the signal itself stays blocked.
+fn child_signals() -> Result<OwnedFd, Failure> {
+    // SAFETY: the set is initialised before it is used and outlives the calls; the descriptor is new.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        step("block SIGCHLD", libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        let fd = step("signalfd", libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// What woke the supervisor.
+enum Event {
+    Child,
+    /// The gateway closed the connection: it gave up, or is gone.
+    Hangup,
+    Timeout,
+}
+
+struct Watch {
+    program: pid_t,
+    /// The program's wait status, once it ended.
+    status: Option<i32>,
+    children: OwnedFd,
+    control: OwnedFd,
+    started: Instant,
+    /// Signals cannot leave the sandbox.
+    sealed: bool,
+}
+
+impl Watch {
+    /// The streams are the program's: while this process held them, their readers would wait for it too.
+    fn let_go_of_streams(&self) {
+        for stream in 0..3 {
+            // SAFETY: standard streams have no owner that would close them again.
+            unsafe { libc::close(stream) };
+        }
+    }
+
+    fn until_the_end(&mut self, job: &Job) {
+        let mut timed_out = false;
+        let mut deadline = self.started.checked_add(job.timeout).unwrap_or(self.started + FOREVER);
+        while self.status.is_none() {
+            match self.wait_until(deadline) {
+                Event::Child => {
+                    self.reap();
+                }
+                Event::Hangup => {
+                    self.end_all();
+                    return;
+                }
+                Event::Timeout if !timed_out => {
+                    timed_out = true;
+                    deadline = Instant::now() + job.grace;
+                    self.terminate();
+                }
+                Event::Timeout => break,
+            }
+        }
+        if !timed_out && self.status.is_some() {
+            self.linger(job.linger);
+        }
+        let left_behind = !self.end_all();
+        // A program that cannot be ended has no status: it counts as killed, and as left behind.
+        let status = self.status.unwrap_or(libc::SIGKILL);
+        report(&self.control, &Report::Ended { status, timed_out, left_behind });
+    }
+
+    /// Asks the program's group to end. A stopped group has to be woken for it.
+    fn terminate(&self) {
+        // SAFETY: the program is this process's child, leads its group, and has not been reaped.
+        unsafe {
+            libc::kill(-self.program, libc::SIGTERM);
+            libc::kill(-self.program, libc::SIGCONT);
+        }
+    }
+
+    /// Lets what the program started finish, for a moment: `tee` in a process substitution ends after its shell.
+    fn linger(&mut self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while !self.reap() {
+            match self.wait_until(deadline) {
+                Event::Child => {}
+                Event::Hangup | Event::Timeout => return,
+            }
+        }
+    }
+
+    /// Kills every process of the sandbox but this one; true when none is left.
+    fn end_all(&mut self) -> bool {
+        let patience = Instant::now() + PATIENCE;
+        while !self.reap() {
+            if Instant::now() > patience {
+                return false;
+            }
+            self.kill_all();
+            self.wait_until(Instant::now() + Duration::from_millis(10));
+        }
+        true
+    }
+
+    /// With signals confined to the sandbox one call reaches all of it at once, so that nothing can outrun it by
+    /// forking. Otherwise the children are killed; theirs become this process's children, and are next.
+    fn kill_all(&self) {
+        if self.sealed {
+            // SAFETY: Landlock confines the signal to this sandbox's domain, as `signals_are_scoped` proved.
+            unsafe { libc::kill(-1, libc::SIGKILL) };
+            return;
+        }
+        let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        let children = list.split_whitespace().filter_map(|pid| pid.parse::<pid_t>().ok());
+        for child in children.chain(self.status.is_none().then_some(self.program)) {
+            // SAFETY: these are this process's own children, which only it reaps.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+    }
+
+    /// Reaps every child that ended; true when there is no child left.
+    fn reap(&mut self) -> bool {
+        loop {
+            let mut status = 0;
+            // SAFETY: the status outlives the call.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                0 => return false,
+                -1 if Errno::last() == Errno::EINTR => {}
+                -1 => return true,
+                pid if pid == self.program => self.status = Some(status),
+                _other => {}
+            }
+        }
+    }
+
+    fn wait_until(&self, deadline: Instant) -> Event {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Rounded up, so that the deadline has passed when poll says so; a long wait takes several polls.
+        let millis = i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+        let timeout = PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX);
+        let mut events = [
+            PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut events, timeout) {
+            Ok(0) if Instant::now() >= deadline => return Event::Timeout,
+            Ok(_) => {}
+            Err(_) => return Event::Child,
+        }
+        let ready = |event: Option<&PollFd>| event.and_then(PollFd::any).unwrap_or(true);
+        if ready(events.get(1)) {
+            return Event::Hangup;
+        }
+        self.clear_child_signals();
+        Event::Child
+    }
+
+    fn clear_child_signals(&self) {
+        let mut sink = [0u8; 16 * size_of::<libc::signalfd_siginfo>()];
+        // SAFETY: the buffer is valid for its length; the descriptor does not block.
+        unsafe { libc::read(self.children.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) };
+    }
+}

@@ -1,0 +1,202 @@
+//! What this kernel can give.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use super::Tier;
+use super::profile::Profile;
+
+/// What the running kernel offers for confinement, found out by asking it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Landlock's ABI version, 0 where there is none (landlock_create_ruleset(2)).
+    pub landlock_abi: u32,
+    /// Bit n-1 is set where erratum n is fixed (`LANDLOCK_CREATE_RULESET_ERRATA`); 0 where the kernel cannot say.
+    pub landlock_errata: u32,
+    /// seccomp(2) filters, with the actions that ours use.
+    pub seccomp: bool,
+    /// prctl(2) `PR_SET_NO_NEW_PRIVS`.
+    pub no_new_privs: bool,
+    /// Namespaces may be made: as root, or as an ordinary user through a user namespace. For the full tier.
+    pub namespaces: bool,
+    /// mount_setattr(2), which idmapped mounts need. For the full tier.
+    pub idmapped_mounts: bool,
+    /// A cgroup v2 hierarchy with `cgroup.kill`. For the full tier.
+    pub cgroup_kill: bool,
+    /// The gateway's effective user is root.
+    pub root: bool,
+}
+
+/// A layer of the confinement that a profile can require.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    Landlock { needs: u32, has: u32 },
+    Seccomp,
+    NoNewPrivs,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layer::Landlock { needs, has: 0 } => write!(f, "landlock ABI {needs} (this kernel has no Landlock)"),
+            Layer::Landlock { needs, has } => write!(f, "landlock ABI {needs} (this kernel has {has})"),
+            Layer::Seccomp => f.write_str("seccomp filters"),
+            Layer::NoNewPrivs => f.write_str("no_new_privs"),
+        }
+    }
+}
+
+impl Kernel {
+    /// Asks the kernel, once in the life of the process.
+    pub fn probe() -> &'static Kernel {
+        static KERNEL: OnceLock<Kernel> = OnceLock::new();
+        KERNEL.get_or_init(|| Kernel {
+            landlock_abi: landlock_version(0b01),
+            landlock_errata: landlock_version(0b10),
+            seccomp: seccomp_available(),
+            no_new_privs: no_new_privs_available(),
+            namespaces: namespaces_available(),
+            idmapped_mounts: mount_setattr_available(),
+            cgroup_kill: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].iter().any(|at| cgroup_can_kill(Path::new(at))),
+            root: nix::unistd::geteuid().is_root(),
+        })
+    }
+
+    /// This kernel as if it had Landlock only up to an ABI. It can only pretend less.
+    pub fn with_landlock_at_most(&self, abi: u32) -> Kernel {
+        Kernel { landlock_abi: self.landlock_abi.min(abi), ..self.clone() }
+    }
+
+    /// This kernel as if it had no seccomp filters.
+    pub fn without_seccomp(&self) -> Kernel {
+        Kernel { seccomp: false, ..self.clone() }
+    }
+
+    /// What the profile requires and this kernel cannot give.
+    pub fn missing(&self, profile: &Profile) -> Vec<Layer> {
+        let mut missing = Vec::new();
+        if profile.requires == Tier::None {
+            return missing;
+        }
+        let needs = profile.landlock_abi.number();
+        if self.landlock_abi < needs {
+            missing.push(Layer::Landlock { needs, has: self.landlock_abi });
+        }
+        if !self.seccomp {
+            missing.push(Layer::Seccomp);
+        }
+        if !self.no_new_privs {
+            missing.push(Layer::NoNewPrivs);
+        }
+        missing
+    }
+
+    /// The tier that the profile gets here.
+    pub fn tier(&self, profile: &Profile) -> Tier {
+        let whole = self.landlock_abi >= profile.landlock_abi.number() && self.seccomp && self.no_new_privs;
+        if whole { Tier::Landlock } else { Tier::None }
+    }
+
+    /// What the confinement does not stop on this kernel, a sentence each, for `doctor` and the documentation.
+    pub fn limitations(&self, profile: &Profile) -> Vec<&'static str> {
+        let mut said = vec![
+            "processes of this machine are visible by name and arguments (/proc); their environment and memory are not",
+            "mode, times and owner of files outside can be changed where the gateway's user owns them, and directories outside can be watched for names",
+            "`/tmp` and `/dev/shm` are closed: programs use $TMPDIR, POSIX semaphores and shared memory fail",
+            "no pseudo-terminals: `/dev/pts` holds the terminals of other programs too",
+        ];
+        if profile.filesystem.workspace == super::profile::Reach::Write {
+            said.push("`.git/hooks`, `.git/config` and agent configuration in the workspace can be written");
+        }
+        if self.root {
+            said.push("programs keep uid 0, without any capability; the number of processes is not limited");
+        }
+        if self.landlock_abi < 6 {
+            said.push("signals reach other processes of the same user (Landlock before ABI 6)");
+        }
+        if self.landlock_abi < 9 && profile.network.unix_sockets {
+            said.push("every Unix socket of the same user can be reached (Landlock before ABI 9)");
+        }
+        if profile.network.internet {
+            said.push("any host and any service of this machine on TCP or UDP can be reached");
+        }
+        said
+    }
+}
+
+/// landlock_create_ruleset(2) with a query flag; 0 where it errs.
+fn landlock_version(flag: u32) -> u32 {
+    // SAFETY: with a query flag, no attribute and size 0 the call only returns a number.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, flag) };
+    u32::try_from(answer).unwrap_or(0)
+}
+
+fn seccomp_available() -> bool {
+    [libc::SECCOMP_RET_ERRNO, libc::SECCOMP_RET_KILL_PROCESS].iter().all(|action| {
+        // SAFETY: SECCOMP_GET_ACTION_AVAIL reads the four bytes of the action and changes nothing.
+        let answer = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, action) };
+        answer == 0
+    })
+}
+
+fn no_new_privs_available() -> bool {
+    // SAFETY: PR_GET_NO_NEW_PRIVS takes no pointer and changes nothing.
+    unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) >= 0 }
+}
+
+fn mount_setattr_available() -> bool {
+    // SAFETY: an invalid descriptor with a null attribute of size 0 fails before anything is read or changed.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0u32, std::ptr::null::<libc::c_void>(), 0usize)
+    };
+    answer == 0 || nix::errno::Errno::last() != nix::errno::Errno::ENOSYS
+}
+
+fn namespaces_available() -> bool {
+    let number = |file: &str| std::fs::read_to_string(file).ok().and_then(|t| t.trim().parse::<u64>().ok());
+    if nix::unistd::geteuid().is_root() {
+        return Path::new("/proc/self/ns/pid").exists() && Path::new("/proc/self/ns/mnt").exists();
+    }
+    number("/proc/sys/user/max_user_namespaces").is_some_and(|n| n > 0)
+        && number("/proc/sys/kernel/unprivileged_userns_clone").is_none_or(|n| n > 0)
+        && number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").is_none_or(|n| n == 0)
+}
+
+/// `cgroup.kill` is in every cgroup v2 directory but the root (cgroups(7)).
+fn cgroup_can_kill(root: &Path) -> bool {
+    root.join("cgroup.procs").exists()
+        && std::fs::read_dir(root)
+            .is_ok_and(|entries| entries.flatten().take(64).any(|entry| entry.path().join("cgroup.kill").exists()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::profile::Profiles;
+
+    #[test]
+    fn i5_what_the_kernel_cannot_give_is_named() {
+        let profiles = Profiles::built_in().unwrap();
+        let profile = profiles.get("workspace-write").unwrap();
+        let whole = Kernel {
+            landlock_abi: 7,
+            landlock_errata: 0,
+            seccomp: true,
+            no_new_privs: true,
+            namespaces: true,
+            idmapped_mounts: true,
+            cgroup_kill: true,
+            root: true,
+        };
+        let facts = profile.facts(&whole);
+        assert_eq!((facts.offers, facts.missing.as_slice()), (Tier::Landlock, [].as_slice()));
+        let facts = profile.facts(&whole.with_landlock_at_most(3).without_seccomp());
+        assert_eq!(facts.offers, Tier::None);
+        assert_eq!(facts.missing, ["landlock ABI 6 (this kernel has 3)", "seccomp filters"]);
+        let facts = profile.facts(&whole.with_landlock_at_most(0));
+        assert_eq!(facts.missing, ["landlock ABI 6 (this kernel has no Landlock)"]);
+        assert_eq!(whole.with_landlock_at_most(99).landlock_abi, 7, "a kernel pretended more than it has");
+    }
+}

@@ -1,0 +1,426 @@
+//! A plan: everything that is needed to run a program confined, worked out and checked beforehand.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Tier;
+use super::kernel::{Kernel, Layer};
+use super::profile::{Profile, Reach};
+use super::wire::{Access, Grant};
+use crate::call::Digest;
+use crate::facts::Surroundings;
+
+/// Where `PATH` points when nothing of the gateway's own is readable inside.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// How a program is to be confined in one place. The workspace is held open, so that the directory that was checked is
+/// the one that is granted.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    profile: Arc<Profile>,
+    tier: Tier,
+    workspace: PathBuf,
+    workspace_dir: Arc<File>,
+    cwd: PathBuf,
+    scratch: PathBuf,
+    grants: Vec<Grant>,
+    environment: BTreeMap<String, String>,
+    landlock_abi: u32,
+    digest: Digest,
+}
+
+/// What a plan takes from the gateway's own surroundings.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The directory in which each call gets a private home and temporary directory. Made when missing, mode 0700.
+    pub scratch: PathBuf,
+    /// The environment from which a profile lets variables pass.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Host {
+    /// This process's environment; scratch directories under the system's temporary directory.
+    pub fn current() -> Self {
+        // Two users of one machine stay out of each other's directory.
+        let name = format!("portcullis-{}", nix::unistd::geteuid());
+        Host { scratch: std::env::temp_dir().join(name), environment: std::env::vars_os().collect() }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("{what} `{}` is no absolute path", path.display())]
+    NotAbsolute { what: &'static str, path: PathBuf },
+    #[error("path `{}` is not UTF-8, which the sandbox does not carry", path.display())]
+    NotUtf8 { path: PathBuf },
+    #[error("workspace `{}` cannot be opened as a directory: {source}", path.display())]
+    Workspace { path: PathBuf, source: std::io::Error },
+    #[error("workspace `{}` is reached through a symbolic link: name the directory itself, `{}`", path.display(), real.display())]
+    Linked { path: PathBuf, real: PathBuf },
+    #[error("the root directory cannot be a workspace: name the project's directory")]
+    Root,
+    #[error("working directory `{}` is neither in the workspace nor in a directory that the profile grants", .0.display())]
+    Cwd(PathBuf),
+    #[error("profile `{profile}` or the configuration grants `{}`, which holds the gateway's own `{}`: move one of them", grant.display(), own.display())]
+    Gateway { profile: String, grant: PathBuf, own: PathBuf },
+    #[error("profile `{profile}` requires what this kernel cannot give: {missing}")]
+    Missing { profile: String, missing: String },
+}
+
+impl Plan {
+    /// Works out how `profile` confines a program in these surroundings on this kernel.
+    ///
+    /// Refused where the kernel lacks a required layer, unless the profile asks a reviewer instead, in which case the
+    /// plan applies what there is (the firewall has asked by then).
+    pub fn new(profile: &Arc<Profile>, kernel: &Kernel, here: &Surroundings, host: &Host) -> Result<Self, PlanError> {
+        let missing = kernel.missing(profile);
+        if !missing.is_empty() && profile.when_missing == super::profile::WhenMissing::Deny {
+            let missing = missing.iter().map(Layer::to_string).collect::<Vec<_>>().join(", ");
+            return Err(PlanError::Missing { profile: profile.name.clone(), missing });
+        }
+        let workspace = here.workspace.clone();
+        let workspace_dir = Arc::new(open_workspace(&workspace)?);
+        let grants = grants(profile, here);
+        check_gateway(profile, here, &grants)?;
+        check_cwd(here, &grants)?;
+        let environment = environment(profile, here, host, &grants)?;
+        let mut plan = Plan {
+            profile: Arc::clone(profile),
+            tier: kernel.tier(profile),
+            workspace,
+            workspace_dir,
+            cwd: here.cwd.clone(),
+            scratch: host.scratch.clone(),
+            grants,
+            environment,
+            landlock_abi: kernel.landlock_abi,
+            digest: Digest::of(""),
+        };
+        plan.digest = plan.compute_digest();
+        for path in [&plan.workspace, &plan.cwd, &plan.scratch] {
+            if path.to_str().is_none() {
+                return Err(PlanError::NotUtf8 { path: path.clone() });
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Sets a variable for the program. Names that make a loader, shell or interpreter run something are refused by
+    /// answering `false`.
+    #[must_use]
+    pub fn set_variable(&mut self, name: &str, value: &str) -> bool {
+        let fit = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
+        if !fit || super::profile::is_dangerous(name) {
+            return false;
+        }
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self.digest = self.compute_digest();
+        true
+    }
+
+    pub fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
+    /// The tier that is applied.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// What the plan's digest binds: the profile, the places, what is granted, the names of the variables, the kernel's
+    /// Landlock ABI.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The longest that a program may run.
+    pub fn wall_limit(&self) -> Duration {
+        Duration::from_secs(self.profile.limits.wall_seconds.get())
+    }
+
+    /// Bytes kept of each output stream.
+    pub fn output_limit(&self) -> usize {
+        usize::try_from(self.profile.limits.output_bytes.get()).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn workspace_dir(&self) -> &File {
+        &self.workspace_dir
+    }
+
+    pub(super) fn scratch_base(&self) -> &Path {
+        &self.scratch
+    }
+
+    pub(super) fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    pub(super) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    pub(super) fn landlock_abi(&self) -> u32 {
+        self.landlock_abi
+    }
+
+    fn compute_digest(&self) -> Digest {
+        let grants: Vec<_> = self.grants.iter().map(|g| json!([g.path, g.access, g.required])).collect();
+        Digest::of_json(&json!({
+            "profile": self.profile.digest().to_string(),
+            "tier": self.tier.as_str(),
+            "workspace": self.workspace.to_string_lossy(),
+            "cwd": self.cwd.to_string_lossy(),
+            "grants": grants,
+            "variables": self.environment.keys().collect::<Vec<_>>(),
+            "landlock_abi": self.landlock_abi,
+        }))
+    }
+}
+
+/// Opens the workspace and makes sure that its name means what it says: absolute, a directory, no symbolic link in it.
+fn open_workspace(path: &Path) -> Result<File, PlanError> {
+    if !path.is_absolute() {
+        return Err(PlanError::NotAbsolute { what: "workspace", path: path.to_owned() });
+    }
+    let failed = |source| PlanError::Workspace { path: path.to_owned(), source };
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let dir = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let real = fs::read_link(format!("/proc/self/fd/{}", fd_number(&dir))).map_err(failed)?;
+    if real == Path::new("/") {
+        return Err(PlanError::Root);
+    }
+    if real != path {
+        return Err(PlanError::Linked { path: path.to_owned(), real });
+    }
+    Ok(dir)
+}
+
+pub(super) fn fd_number(fd: &impl AsFd) -> i32 {
+    use std::os::fd::AsRawFd;
+    fd.as_fd().as_raw_fd()
+}
+
+fn grants(profile: &Profile, here: &Surroundings) -> Vec<Grant> {
+    let fs = &profile.filesystem;
+    let mut grants = Vec::new();
+    let mut add = |path: &Path, access, required| {
+        // A name that is not UTF-8 cannot come from a profile; from a `*` it can, and is then left out.
+        if let Some(path) = path.to_str() {
+            grants.push(Grant { path: path.to_owned(), access, required });
+        }
+    };
+    for path in fs.system.iter().flat_map(|p| p.resolve(&here.home)) {
+        let pseudo = path.starts_with("/proc") || path.starts_with("/sys");
+        add(&path, if pseudo { Access::Look } else { Access::Read }, false);
+    }
+    for path in fs.read.iter().flat_map(|p| p.resolve(&here.home)) {
+        add(&path, Access::Read, true);
+    }
+    for path in fs.write.iter().flat_map(|p| p.resolve(&here.home)) {
+        add(&path, Access::Write, true);
+    }
+    for root in &here.read_roots {
+        add(root, Access::Read, true);
+    }
+    for root in &here.write_roots {
+        let access = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
+        add(root, access, true);
+    }
+    for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"] {
+        add(Path::new(device), Access::Device, false);
+    }
+    grants
+}
+
+/// No grant may hold, or lie in, a place of the gateway's own. A single file among the system's programs may: that is
+/// the gateway's binary, which is only read there.
+fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Grant]) -> Result<(), PlanError> {
+    // What a link leads to is granted too, so the real names count.
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let own: Vec<(&PathBuf, PathBuf)> = here.gateway.iter().map(|own| (own, real(own))).collect();
+    let paths = grants.iter().map(|g| (Path::new(&g.path), g.required)).chain([(here.workspace.as_path(), true)]);
+    for (path, required) in paths {
+        let granted = real(path);
+        for (own, own_real) in &own {
+            let binary = !required && own_real.is_file();
+            if (own_real.starts_with(&granted) && !binary) || granted.starts_with(own_real) {
+                return Err(PlanError::Gateway {
+                    profile: profile.name.clone(),
+                    grant: path.to_owned(),
+                    own: (*own).clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_cwd(here: &Surroundings, grants: &[Grant]) -> Result<(), PlanError> {
+    if !here.cwd.is_absolute() {
+        return Err(PlanError::NotAbsolute { what: "working directory", path: here.cwd.clone() });
+    }
+    let granted = grants
+        .iter()
+        .filter(|g| matches!(g.access, Access::Read | Access::Write))
+        .any(|g| here.cwd.starts_with(&g.path));
+    if here.cwd.starts_with(&here.workspace) || granted { Ok(()) } else { Err(PlanError::Cwd(here.cwd.clone())) }
+}
+
+fn environment(
+    profile: &Profile,
+    here: &Surroundings,
+    host: &Host,
+    grants: &[Grant],
+) -> Result<BTreeMap<String, String>, PlanError> {
+    let mut variables: BTreeMap<String, String> = host
+        .environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
+        .filter(|(name, _)| profile.environment.passes(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    for (name, value) in &profile.environment.set {
+        match value.strip_prefix("~/") {
+            Some(rest) => {
+                let path = here.home.join(rest);
+                let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
+                if path.exists() {
+                    variables.insert(name.clone(), text.to_owned());
+                }
+            }
+            None => {
+                variables.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    let path = variables.get("PATH").map(|path| readable_path(path, &here.workspace, grants)).unwrap_or_default();
+    variables.insert("PATH".to_owned(), if path.is_empty() { DEFAULT_PATH.to_owned() } else { path });
+    variables.insert("SHELL".to_owned(), "/bin/bash".to_owned());
+    Ok(variables)
+}
+
+/// The directories of a search path that can be read inside. A shell would stop at a program that it finds by name and
+/// may not run.
+fn readable_path(path: &str, workspace: &Path, grants: &[Grant]) -> String {
+    let granted = |dir: &&str| {
+        let dir = Path::new(dir);
+        dir.is_absolute() && (dir.starts_with(workspace) || grants.iter().any(|g| dir.starts_with(&g.path)))
+    };
+    path.split(':').filter(granted).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::profile::{DEFAULT_PROFILE, Profiles};
+
+    fn plan(edit: impl FnOnce(&mut Surroundings, &mut Profile)) -> Result<Plan, PlanError> {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for sub in ["ws/sub", "state", "home"] {
+            fs::create_dir_all(root.join(sub)).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("ws"), root.join("link")).unwrap();
+        let mut here = Surroundings::new(root.join("ws"), root.join("home"));
+        here.gateway.push(root.join("state"));
+        let mut profile = (**Profiles::built_in().unwrap().get(DEFAULT_PROFILE).unwrap()).clone();
+        edit(&mut here, &mut profile);
+        let variables =
+            [("PATH", "/root/secret/bin:/usr/bin:relative:/bin"), ("A_TOKEN", "x"), ("LANG", "C"), ("LD_PRELOAD", "x")];
+        let host = Host {
+            scratch: root.join("state/scratch"),
+            environment: variables.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))).collect(),
+        };
+        Plan::new(&Arc::new(profile), &full_kernel(), &here, &host)
+    }
+
+    fn full_kernel() -> Kernel {
+        Kernel { landlock_abi: 7, seccomp: true, no_new_privs: true, ..Kernel::probe().clone() }
+    }
+
+    fn error(edit: impl FnOnce(&mut Surroundings, &mut Profile)) -> String {
+        plan(edit).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_environment_is_what_the_profile_lets_pass() {
+        let plan = plan(|_, _| {}).unwrap();
+        let names: Vec<&str> = plan.environment().keys().map(String::as_str).collect();
+        assert_eq!(names, ["LANG", "PATH", "SHELL"], "something else passed, or something is missing");
+        assert_eq!(
+            plan.environment()["PATH"],
+            "/usr/bin:/bin",
+            "directories that cannot be read inside stay out of PATH"
+        );
+    }
+
+    #[test]
+    fn a_variable_that_makes_a_loader_run_something_cannot_be_set() {
+        let mut plan = plan(|_, _| {}).unwrap();
+        let before = plan.digest();
+        assert!(
+            !plan.set_variable("LD_PRELOAD", "/x") && !plan.set_variable("A=B", "c") && !plan.set_variable("A", "\0")
+        );
+        assert_eq!(plan.digest(), before);
+        assert!(plan.set_variable("ANSWER", "42"));
+        assert_ne!(plan.digest(), before, "the digest does not bind the variables");
+    }
+
+    #[test]
+    fn what_holds_the_gateways_own_files_is_refused() {
+        let above = error(|here, _| here.workspace = here.workspace.parent().unwrap().to_owned());
+        assert!(above.contains("holds the gateway's own"), "{above}");
+        let inside = error(|here, _| here.read_roots.push(here.gateway[0].join("keys")));
+        assert!(inside.contains("holds the gateway's own"), "{inside}");
+        let by_profile = error(|here, profile| {
+            let parent = here.workspace.parent().unwrap().to_str().unwrap().to_owned();
+            profile.filesystem.read = vec![parent.try_into().unwrap()];
+        });
+        assert!(by_profile.contains("holds the gateway's own"), "{by_profile}");
+    }
+
+    #[test]
+    fn a_workspace_must_be_a_directory_under_its_own_name() {
+        let linked = error(|here, _| {
+            here.workspace = here.workspace.with_file_name("link").join("sub");
+            here.cwd = here.workspace.clone();
+        });
+        assert!(linked.contains("through a symbolic link"), "{linked}");
+        let gone = error(|here, _| here.workspace = here.workspace.join("gone"));
+        assert!(gone.contains("cannot be opened as a directory"), "{gone}");
+        let outside = error(|here, _| here.cwd = "/var".into());
+        assert!(outside.contains("working directory `/var`"), "{outside}");
+    }
+
+    #[test]
+    fn i5_a_missing_layer_is_no_plan_unless_a_reviewer_is_asked() {
+        let profiles = Profiles::built_in().unwrap();
+        let mut profile = (**profiles.get(DEFAULT_PROFILE).unwrap()).clone();
+        let dir = tempfile::tempdir().unwrap();
+        let here = Surroundings::new(dir.path().canonicalize().unwrap(), "/nonexistent");
+        let less = full_kernel().with_landlock_at_most(4);
+        let host = Host::current();
+        let error = Plan::new(&Arc::new(profile.clone()), &less, &here, &host).unwrap_err().to_string();
+        assert!(error.contains("landlock ABI 6 (this kernel has 4)"), "{error}");
+        profile.when_missing = super::super::profile::WhenMissing::Ask;
+        let plan = Plan::new(&Arc::new(profile), &less, &here, &host).unwrap();
+        assert_eq!(plan.tier(), Tier::None, "a plan with a missing layer claims the tier all the same");
+    }
+}
