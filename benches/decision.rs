@@ -16,8 +16,8 @@ use portcullis::verdict::{Decision, Level, Stage, StageVerdict};
 use serde_json::{Value, json};
 
 const TOOLS: [&str; 20] = [
-    "Bash", "Read", "Write", "Edit", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12", "T13", "T14", "T15", "T16",
-    "T17", "T18", "T19",
+    "Bash", "Read", "Write", "Edit", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12", "T13", "T14", "T15",
+    "T16", "T17", "T18", "T19",
 ];
 
 fn tool(name: &'static str) -> Definition {
@@ -46,7 +46,9 @@ fn policy(n: usize) -> String {
         _ => format!("context.command.hosts.containsAny([\"h{n}.example\", \"g{n}.example\"])"),
     };
     let unless = if n % 2 == 0 { " unless { context.approval.level >= 1 }" } else { "" };
-    format!("@id(\"p{n}\") @reason(\"because\") forbid (principal, {scope}, resource) when {{ {condition} }}{unless};\n")
+    format!(
+        "@id(\"p{n}\") @reason(\"because\") forbid (principal, {scope}, resource) when {{ {condition} }}{unless};\n"
+    )
 }
 
 fn call(tool: &str, arguments: Value) -> Call {
@@ -122,7 +124,12 @@ fn decision(criterion: &mut Criterion) {
     let tools: Vec<Definition> = TOOLS.into_iter().map(tool).collect();
     let tools: Vec<&Definition> = tools.iter().collect();
     let cases = [
-        ("read allow", call("Read", json!({ "path": "a", "limit": 10 })), Facts { paths: vec![path("path", Access::Read)], ..facts() }, Decision::Allow),
+        (
+            "read allow",
+            call("Read", json!({ "path": "a", "limit": 10 })),
+            Facts { paths: vec![path("path", Access::Read)], ..facts() },
+            Decision::Allow,
+        ),
         ("bash ask", call("Bash", json!({ "command": "git log | grep x" })), shell(), Decision::Ask(Level::Operator)),
     ];
     let mut group = criterion.benchmark_group("policy decision");

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entities, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request, Schema,
-    ValidationMode, Validator,
+    Authorizer, Context, Decision, Entities, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request,
+    Schema, ValidationMode, Validator,
 };
 use portcullis::firewall::policy::slice::{Slices, evaluate};
 use portcullis::firewall::policy::{Source, Trust, load};
@@ -71,7 +71,9 @@ fn sliced_decisions_are_cedars_decisions() {
             wrong
         };
         let threads: Vec<_> = (0..4)
-            .map(|_| std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, work).expect("a thread starts"))
+            .map(|_| {
+                std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, work).expect("a thread starts")
+            })
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a thread ends")).collect()
     });

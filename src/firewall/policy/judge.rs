@@ -86,7 +86,13 @@ impl Answers {
     }
 }
 
-fn of_resource(call: &Call, action: &Action, ask: impl Fn(u8) -> Request, around: &Entities, level: u8) -> Vec<Finding> {
+fn of_resource(
+    call: &Call,
+    action: &Action,
+    ask: impl Fn(u8) -> Request,
+    around: &Entities,
+    level: u8,
+) -> Vec<Finding> {
     let granted = evaluate(&action.slice, |_| true, &ask(level), around);
     if !granted.errors.is_empty() {
         return errors(&granted);

@@ -13,6 +13,7 @@ use crate::firewall::policy::request::{Action, Names};
 use crate::firewall::policy::schema::{self, Typed};
 use crate::firewall::policy::slice::Slices;
 use crate::firewall::policy::source::{Source, Trust};
+use crate::firewall::policy::vocabulary::{self, Stranger};
 use crate::registry::Definition;
 
 /// The stack that loading gets. Cedar recurses over what [`Source`] lets through.
@@ -120,7 +121,8 @@ impl Policies {
     }
 
     pub fn summary(&self) -> Summary {
-        let mut actions: Vec<_> = self.actions.iter().map(|(name, a)| (name.clone(), a.slice.len(), a.typed())).collect();
+        let mut actions: Vec<_> =
+            self.actions.iter().map(|(name, a)| (name.clone(), a.slice.len(), a.typed())).collect();
         actions.sort();
         Summary { files: self.sources.len(), policies: self.described.len(), actions }
     }
@@ -219,7 +221,8 @@ impl Loading {
         let whole = span(source, policy.as_ref().loc());
         let Some(id) = policy.annotation("id").filter(|id| !id.trim().is_empty()) else {
             let problem = Problem::at(source, whole, "this policy has no `@id`");
-            self.problems.push(problem.help("write `@id(\"a.stable-name\")` before it: verdicts and records name it by that"));
+            self.problems
+                .push(problem.help("write `@id(\"a.stable-name\")` before it: verdicts and records name it by that"));
             return;
         };
         if let Some(first) = self.described.get(id) {
@@ -248,6 +251,11 @@ impl Loading {
             let problem = Problem::at(source, at, complaint.message).help(complaint.help);
             self.problems.push(if complaint.warning { problem.warning() } else { problem });
         }
+        for Stranger { attribute, word } in vocabulary::strangers(&form) {
+            let at = find(source, whole, policy, &format!("\"{word}\""));
+            let message = format!("`{attribute}` is never \"{word}\", so this never matches");
+            self.problems.push(Problem::at(source, at, message).help("the words there are stand in the policy schema"));
+        }
     }
 
     /// Strict validation, with Cedar's own words.
@@ -270,18 +278,17 @@ impl Loading {
 
 /// The place of a word in a policy, annotations left out.
 fn find(source: &Source, whole: &Range<usize>, policy: &Policy, word: &str) -> Range<usize> {
-    let expressions = policy.as_ref().non_scope_constraints().into_iter().flat_map(|body| body.subexpressions());
-    let conditions = expressions.filter_map(|part| part.source_loc()).map(|loc| loc.span.offset()).min();
-    let effect = source.text.get(whole.clone()).and_then(|text| {
-        let heads = text.match_indices(word).filter(|(at, _)| {
-            text.get(at + word.len()..).is_some_and(|rest| rest.trim_start().starts_with('('))
-        });
-        heads.map(|(at, _)| whole.start + at).next()
-    });
-    let start = effect.or_else(|| {
-        let from = conditions.unwrap_or(whole.start);
-        source.text.get(from..whole.end)?.find(word).map(|at| from + at)
-    });
+    let in_policy = |from: usize| source.text.get(from..whole.end);
+    let start = if word == "permit" {
+        let heads = in_policy(whole.start).into_iter().flat_map(|text| text.match_indices(word));
+        let opens = |at: usize| in_policy(at + word.len()).is_some_and(|rest| rest.trim_start().starts_with('('));
+        heads.map(|(at, _)| whole.start + at).find(|at| opens(*at))
+    } else {
+        let parts = policy.as_ref().non_scope_constraints().into_iter().flat_map(|body| body.subexpressions());
+        let body = parts.filter_map(|part| part.source_loc()).map(|loc| loc.span.offset()).min();
+        let from = body.unwrap_or(whole.start);
+        in_policy(from).and_then(|text| text.find(word)).map(|at| from + at)
+    };
     start.map_or(whole.clone(), |start| start..start + word.len())
 }
 

@@ -16,6 +16,7 @@ mod shape;
 pub mod slice;
 mod source;
 mod standing;
+mod vocabulary;
 
 #[cfg(test)]
 mod tests;

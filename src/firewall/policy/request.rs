@@ -93,7 +93,8 @@ impl Action {
         schema: &Schema,
         names: &Arc<Names>,
     ) -> Result<Self, String> {
-        let kind: EntityType = "Action".parse().map_err(|e: cedar_policy_core::parser::err::ParseErrors| e.to_string())?;
+        let kind: EntityType =
+            "Action".parse().map_err(|e: cedar_policy_core::parser::err::ParseErrors| e.to_string())?;
         let uid = uid(&kind, tool.name);
         let public = EntityUid::from(uid.clone());
         let actions = schema.action_entities().map_err(|e| e.to_string())?;
@@ -166,8 +167,7 @@ fn store(entities: CoreEntities, more: impl IntoIterator<Item = Entity>) -> Resu
 }
 
 fn principal(names: &Names, who: &Principal) -> Entity {
-    let attributes =
-        [("mode", Value::from(who.mode.as_str())), ("unattended", Value::from(who.unattended))];
+    let attributes = [("mode", Value::from(who.mode.as_str())), ("unattended", Value::from(who.unattended))];
     let mut parents: HashSet<EntityUID> = who.teams.iter().map(|team| uid(&names.team, team)).collect();
     parents.insert(uid(&names.session, &who.session));
     let agent = uid(&names.agent, &who.agent);

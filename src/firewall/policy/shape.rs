@@ -127,7 +127,6 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     number.as_i64().or_else(|| {
         let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT)?;
-        #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits")]
         Some(float as i64)
     })
 }

@@ -8,7 +8,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{ActionConstraint, Effect, Entities, EntityUid, Policy, PolicySet, PolicyToJsonError, Request, Schema};
+use cedar_policy::{
+    ActionConstraint, Effect, Entities, EntityUid, Policy, PolicySet, PolicyToJsonError, Request, Schema,
+};
 use cedar_policy_core::ast::{Expr, ExprKind, Literal, PrincipalOrResourceConstraint, ValueKind, Var};
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;

@@ -27,7 +27,7 @@ pub struct Source {
 pub enum Trust {
     /// The operator, or this program itself: anything goes.
     Operator,
-    /// A workspace: it may only tighten, so it may only forbid, and without an approval that lifts it.
+    /// A workspace: it may only tighten, so it may only forbid.
     Workspace,
 }
 
@@ -124,11 +124,8 @@ mod tests {
     #[test]
     fn i2_what_could_exhaust_the_parser_is_refused_first() {
         let chain = format!("permit (principal, action, resource) when {{ {}true }};", "true && ".repeat(20_000));
-        let deep = format!(
-            "permit (principal, action, resource) when {{ {}true{} }};",
-            "(".repeat(5_000),
-            ")".repeat(5_000)
-        );
+        let deep =
+            format!("permit (principal, action, resource) when {{ {}true{} }};", "(".repeat(5_000), ")".repeat(5_000));
         for hostile in [chain, deep] {
             let refused = Source::new("x.cedar", hostile, Trust::Operator).check_size();
             assert!(refused.is_err(), "a hostile policy reached the parser");
@@ -137,7 +134,8 @@ mod tests {
 
     #[test]
     fn brackets_in_strings_and_comments_do_not_count() {
-        let text = format!("// {}\n@id(\"{}\\\"\")\npermit (principal, action, resource);", "(".repeat(90), "[".repeat(90));
+        let text =
+            format!("// {}\n@id(\"{}\\\"\")\npermit (principal, action, resource);", "(".repeat(90), "[".repeat(90));
         assert_eq!(oversized(&text), None, "text inside quotes and comments was taken for nesting");
     }
 }

@@ -358,29 +358,36 @@ fn requests_have_the_types_of_the_schema() {
     };
     for (call, facts) in [
         (read(), on("a/b", Access::Read)),
-        (call("Read", json!({ "path": "a", "limit": 3 })), Facts { paths: vec![path(None, Scope::Home, Access::Read)], ..facts() }),
+        (
+            call("Read", json!({ "path": "a", "limit": 3 })),
+            Facts { paths: vec![path(None, Scope::Home, Access::Read)], ..facts() },
+        ),
         (sub, on("a/b", Access::Write)),
         (bash(), sandboxed),
         (call("Draw", json!({ "width": 0.5 })), facts()),
         (call("Opaque", json!({})), facts()),
     ] {
-        let (question, _) = policies.actions[&call.tool].question(&call, &facts).unwrap();
-        for (resource, entities) in &question.resources {
-            let request = question.at(1, resource);
-            let action = request.action().unwrap().clone();
-            let context = Context::from_json_value(request.context().unwrap().to_json_value().unwrap(), Some((&schema, &action)));
-            let context = context.unwrap_or_else(|e| panic!("{}: {e:?}", call.tool));
-            cedar_policy::Request::new(
-                request.principal().unwrap().clone(),
-                action,
-                request.resource().unwrap().clone(),
-                context,
-                Some(&schema),
-            )
-            .unwrap_or_else(|e| panic!("{}: {e}", call.tool));
-            let own = entities.iter().filter(|entity| entity.uid().type_name().to_string() != "Action").cloned();
-            Entities::from_entities(own, Some(&schema)).unwrap_or_else(|e| panic!("{}: {e:?}", call.tool));
-        }
+        assert_typed(&policies, &schema, &call, &facts);
+    }
+}
+
+/// Puts what was built for a call through the checks that building it left out.
+fn assert_typed(policies: &Policies, schema: &cedar_policy::Schema, call: &Call, facts: &Facts) {
+    let (question, residue) = policies.actions[&call.tool].question(call, facts).unwrap();
+    if !residue.unfit.is_empty() {
+        return;
+    }
+    for (resource, entities) in &question.resources {
+        let request = question.at(1, resource);
+        let action = request.action().unwrap().clone();
+        let context = request.context().unwrap().to_json_value().unwrap();
+        let context = Context::from_json_value(context, Some((schema, &action)));
+        let context = context.unwrap_or_else(|e| panic!("{call:?}: {e:?}"));
+        let (principal, resource) = (request.principal().unwrap().clone(), request.resource().unwrap().clone());
+        cedar_policy::Request::new(principal, action, resource, context, Some(schema))
+            .unwrap_or_else(|e| panic!("{call:?}: {e}"));
+        let own = entities.iter().filter(|entity| entity.uid().type_name().to_string() != "Action").cloned();
+        Entities::from_entities(own, Some(schema)).unwrap_or_else(|e| panic!("{call:?}: {e:?}"));
     }
 }
 
@@ -395,6 +402,7 @@ fn every_problem_is_reported_with_its_place() {
         text("c.cedar", "@id(\"three\")\nforbit (principal, action, resource);\n"),
         Source::new("d.cedar", "@id(\"four\") permit (principal, action, resource);", Trust::Workspace),
         text("e.cedar", "@id(\"five\") forbid (principal, action, resource)\n  when { context.approval.level >= 1 };\n"),
+        text("g.cedar", "@id(\"seven\") forbid (principal, action, resource)\n  when { principal.mode == \"pln\" };\n"),
         text("f.cedar", "@id(\"six\") permit (principal == ?principal, action, resource);"),
     ])
     .unwrap_err();
@@ -408,6 +416,7 @@ fn every_problem_is_reported_with_its_place() {
         "d.cedar:1:13: a workspace may only tighten",
         "e.cedar:2:18: an approval may only help",
         "f.cedar:1:1: ",
+        "g.cedar:2:28: `principal.mode` is never \"pln\"",
     ] {
         assert!(shown.iter().any(|text| text.starts_with(expected)), "{expected:?} is missing from {shown:#?}");
     }
@@ -447,7 +456,10 @@ fn the_built_in_sets_load_without_a_warning() {
 
 #[test]
 fn a_set_is_named_by_its_text_and_not_by_its_order() {
-    let (a, b) = (text("a", r#"@id("a") permit (principal, action, resource);"#), text("b", r#"@id("b") forbid (principal, action, resource);"#));
+    let (a, b) = (
+        text("a", r#"@id("a") permit (principal, action, resource);"#),
+        text("b", r#"@id("b") forbid (principal, action, resource);"#),
+    );
     let one = load_with(vec![a.clone(), b.clone()]).unwrap();
     let two = load_with(vec![b, a.clone()]).unwrap();
     assert_eq!(one.hash(), two.hash());
@@ -455,6 +467,21 @@ fn a_set_is_named_by_its_text_and_not_by_its_order() {
     let described = one.describe("b").unwrap();
     assert_eq!((&*described.file, described.line), ("b", 1));
     assert!(described.text.ends_with("forbid (principal, action, resource);"), "{}", described.text);
+}
+
+#[test]
+fn files_are_read_in_the_order_of_their_names_and_shadows_stay_out() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("shadow")).unwrap();
+    for name in ["b.cedar", "a.cedar", "notes.md", "shadow/c.cedar"] {
+        std::fs::write(directory.path().join(name), format!("// {name}")).unwrap();
+    }
+    let sources = Source::read(directory.path(), Trust::Workspace).unwrap();
+    let names: Vec<_> = sources.iter().map(|source| source.text.to_string()).collect();
+    assert_eq!(names, ["// a.cedar", "// b.cedar"]);
+    assert!(sources.iter().all(|source| source.trust == Trust::Workspace));
+    let missing = Source::read(&directory.path().join("none.cedar"), Trust::Operator).unwrap_err();
+    assert!(missing.to_string().contains("none.cedar: the policies cannot be read"), "{missing}");
 }
 
 #[test]
@@ -530,8 +557,55 @@ fn situations() -> impl Strategy<Value = (Call, Facts)> {
     )
 }
 
+fn any_json() -> impl Strategy<Value = Value> {
+    let numbers = prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from)
+    ];
+    let leaf =
+        prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), numbers, ".{0,8}".prop_map(Value::from)];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(".{0,4}", inner, 0..4).prop_map(|members| json!(members)),
+        ]
+    })
+}
+
+#[test]
+fn i2_any_arguments_have_a_verdict_and_what_policies_see_of_them_is_typed() {
+    let policies = ask_with(
+        r#"@id("limit") forbid (principal, action == Action::"Read", resource)
+           when { context.input has limit && context.input.limit > 1000 };"#,
+    );
+    let (schema, _) = cedar_policy::Schema::from_cedarschema_str(policies.schema()).unwrap();
+    let names = prop_oneof![
+        Just("path".to_owned()),
+        Just("limit".into()),
+        Just("width".into()),
+        Just("command".into()),
+        ".{0,4}"
+    ];
+    let arguments = prop::collection::btree_map(names, any_json(), 0..5);
+    let tool = prop_oneof![Just("Read"), Just("Bash"), Just("Draw"), Just("Opaque")];
+    let config = ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let outcome = runner.run(&(tool, arguments, ".{0,12}"), |(tool, arguments, lands)| {
+        let limit = arguments.get("limit").cloned();
+        let call = call(tool, json!(arguments));
+        let facts = on(&lands, Access::Read);
+        let decision = decide(&call, &facts, &policies);
+        assert_typed(&policies, &schema, &call, &facts);
+        let harmless = limit.is_none_or(|limit| limit.is_null() || limit.as_f64().is_some_and(|limit| limit <= 1000.0));
+        prop_assert!(tool != "Read" || harmless || decision == Decision::Deny, "{call:?} slipped past a forbid");
+        Ok(())
+    });
+    outcome.unwrap_or_else(|e| panic!("{e}"));
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn another_forbid_never_lowers_a_decision_and_an_approval_never_raises_it(
