@@ -72,9 +72,8 @@ impl Ground {
             return Err(GroundError::RootDirectory);
         }
         let slash = open_root("root directory", Path::new("/"))?;
-        let open_all = |what, paths: &[PathBuf]| {
-            paths.iter().map(|path| open_root(what, path)).collect::<Result<Vec<_>, _>>()
-        };
+        let open_all =
+            |what, paths: &[PathBuf]| paths.iter().map(|path| open_root(what, path)).collect::<Result<Vec<_>, _>>();
         let write_roots = open_all("writable root", &surroundings.write_roots)?;
         let read_roots = open_all("readable root", &surroundings.read_roots)?;
         let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());

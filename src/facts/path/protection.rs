@@ -178,13 +178,11 @@ pub fn standard_rules() -> Vec<ProtectedRule> {
 /// Adds the forms of a glob and says how many they are.
 fn add(set: &mut GlobSetBuilder, rule: &str, glob: &str) -> Result<usize, ProtectionError> {
     let folded = glob.to_lowercase();
-    let anywhere =
-        if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
+    let anywhere = if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
     let forms = anywhere.strip_suffix("/**").map(str::to_owned).into_iter().chain([anywhere.clone()]);
     let mut count = 0;
     for form in forms {
-        let compiled =
-            GlobBuilder::new(&form).literal_separator(true).build().map_err(|e| error(rule, glob, e))?;
+        let compiled = GlobBuilder::new(&form).literal_separator(true).build().map_err(|e| error(rule, glob, e))?;
         set.add(compiled);
         count += 1;
     }
@@ -252,12 +250,8 @@ mod tests {
 
     #[test]
     fn a_glob_that_cannot_be_used_is_named() {
-        let rule = ProtectedRule {
-            glob: "a[".into(),
-            action: ProtectedAction::Ask,
-            on: Guarded::Any,
-            except: Vec::new(),
-        };
+        let rule =
+            ProtectedRule { glob: "a[".into(), action: ProtectedAction::Ask, on: Guarded::Any, except: Vec::new() };
         let message = Protection::new(vec![rule]).unwrap_err().to_string();
         assert!(message.contains("`a[`"), "{message}");
     }

@@ -224,9 +224,7 @@ fn usable(name: &Name, spot: &Spot, access: Access) -> Result<(), Problem> {
         {
             Err(Problem::Special(kind.noun()))
         }
-        Some(Kind::Directory) | None if access == Access::Write && name.names_directory => {
-            Err(Problem::DirectoryName)
-        }
+        Some(Kind::Directory) | None if access == Access::Write && name.names_directory => Err(Problem::DirectoryName),
         _ => Ok(()),
     }
 }

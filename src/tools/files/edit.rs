@@ -111,7 +111,8 @@ fn not_found(handle: &Handle, text: &str, wanted: &str) -> String {
         let ends = if text.contains("\r\n") { "CRLF (\\r\\n)" } else { "LF (\\n)" };
         message.push_str(&format!(": the file's lines end in {ends}, and those of `old_string` otherwise"));
     } else if let Some(line) = same_but_for_space(text, wanted) {
-        message.push_str(&format!(": apart from white space it is at line {line}; copy the text exactly as it is there"));
+        message
+            .push_str(&format!(": apart from white space it is at line {line}; copy the text exactly as it is there"));
     } else {
         let near = nearest(text, wanted);
         if near.is_empty() {

@@ -258,7 +258,10 @@ mod tests {
     fn few_matches_carry_their_path_and_many_are_grouped() {
         let scene = Scene::new();
         scene.put("src/a.rs", "fn one() {}\n\nfn two() {}\n");
-        assert_eq!(search(&scene, json!({"pattern": "^fn"})).unwrap(), "src/a.rs:1: fn one() {}\nsrc/a.rs:3: fn two() {}");
+        assert_eq!(
+            search(&scene, json!({"pattern": "^fn"})).unwrap(),
+            "src/a.rs:1: fn one() {}\nsrc/a.rs:3: fn two() {}"
+        );
         scene.put("b.rs", "fn x() {}\nfn y() {}\nfn z() {}\n");
         assert_eq!(
             search(&scene, json!({"pattern": "^fn"})).unwrap(),
