@@ -14,7 +14,7 @@ use super::{Access, Protected, Protection};
 use crate::facts::{Scope, Surroundings};
 
 /// Entries that are looked at to find the other names of a file with several.
-const MOST_ENTRIES: usize = 50_000;
+pub(super) const MOST_ENTRIES: usize = 50_000;
 
 /// Why a workspace cannot be guarded.
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +160,7 @@ impl Ground {
 
     /// Whether a file with several names has a protected one among them.
     pub fn other_names(&self, file: Identity, access: Access) -> OtherNames {
-        let census = self.census(access);
+        let census = self.census(access, MOST_ENTRIES);
         match census.known.get(&file) {
             Some(Some(protected)) => OtherNames::Protected(protected.clone()),
             Some(None) => OtherNames::Gateway,
@@ -170,9 +170,10 @@ impl Ground {
     }
 
     /// Looks for every protected file in the workspace and the home directory, and every file of the gateway.
-    pub fn census(&self, access: Access) -> Census {
+    /// No more than `most` entries are looked at.
+    pub fn census(&self, access: Access, most: usize) -> Census {
         let mut census = Census { known: HashMap::new(), complete: true };
-        let mut left = MOST_ENTRIES;
+        let mut left = most;
         for path in &self.places.gateway {
             self.survey(path, &mut left, &mut census, |_, _| Some(None));
         }

@@ -336,7 +336,7 @@ mod tests {
         nix::unistd::mkfifo(&scene.path("o/fifo"), Permissions::S_IRUSR).unwrap();
         symlink("loop", scene.path("o/loop")).unwrap();
         fs::create_dir(scene.path("o/closed")).unwrap();
-        fs::set_permissions(scene.path("o/closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(scene.path("o/closed"), fs::Permissions::from_mode(0o000)).unwrap();
         let reference = scene.look("../o/missing", Access::Read).0;
         for given in ["../o/file", "../o/dir", "../o/fifo", "../o/loop", "../o/closed/x", "../o/file/x"] {
             let fact = scene.look(given, Access::Read).0;
