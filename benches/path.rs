@@ -27,5 +27,9 @@ fn look(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, look);
+fn compile(c: &mut Criterion) {
+    c.bench_function("path/compile the standard rules", |b| b.iter(|| Protection::new(black_box(standard_rules()))));
+}
+
+criterion_group!(benches, look, compile);
 criterion_main!(benches);

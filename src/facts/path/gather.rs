@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::name::Problem;
+use super::resolver::Memo;
 use super::{Access, COMMAND, Handle, PathFact, Resolver};
 use crate::call::Call;
 use crate::facts::Scope;
@@ -37,10 +38,11 @@ pub fn gather(
 ) -> (Vec<PathFact>, Handles) {
     let mut facts = Vec::new();
     let mut handles = Handles::default();
+    let memo = Memo::default();
     for (argument, given, access) in named(resolver, call, definition) {
         match given {
             Ok(given) => {
-                let (fact, handle) = resolver.look(argument, &given, access, &call.cwd);
+                let (fact, handle) = resolver.look_with(&memo, argument, &given, access, &call.cwd);
                 facts.push(fact);
                 handles.by_argument.extend(handle.map(|handle| (argument.to_owned(), handle)));
             }
@@ -49,7 +51,7 @@ pub fn gather(
     }
     if let Some(command) = command {
         facts.extend(command.paths.iter().take(MOST_PATHS).map(|used| match &used.path {
-            Some(path) => resolver.look_in_command(path, used.access),
+            Some(path) => resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace()).0,
             None => PathFact { problem: None, ..unusable(COMMAND, String::new(), used.access, Problem::NotText) },
         }));
         if command.paths.len() > MOST_PATHS {
@@ -189,6 +191,21 @@ mod tests {
         );
         assert!(handles.get("cwd").is_some() && handles.get(COMMAND).is_none());
         assert!(found.iter().all(|fact| fact.problem.is_none()));
+    }
+
+    #[test]
+    fn i2_many_paths_with_other_names_take_no_longer_than_one() {
+        let top = tempfile::tempdir().unwrap();
+        for n in 0..1_000 {
+            std::fs::write(top.path().join(n.to_string()), "").unwrap();
+        }
+        std::fs::hard_link(top.path().join("0"), top.path().join("other")).unwrap();
+        let path = top.path().join("other").to_string_lossy().into_owned();
+        let facts = command(vec![PathUse { path: Some(path), access: Access::Write, span: None }; MOST_PATHS]);
+        let tool = definition(&[Subject::Command { argument: "command" }]);
+        let began = std::time::Instant::now();
+        gather(&resolver(top.path()), &call(top.path().into(), json!({})), &tool, Some(&facts));
+        assert!(began.elapsed().as_secs() < 5, "looking up {MOST_PATHS} paths took {:?}", began.elapsed());
     }
 
     #[test]

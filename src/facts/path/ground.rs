@@ -158,17 +158,6 @@ impl Ground {
         self.protection.find(relative, access).into_iter().chain(as_git).max_by_key(|found| found.action)
     }
 
-    /// Whether a file with several names has a protected one among them.
-    pub fn other_names(&self, file: Identity, access: Access) -> OtherNames {
-        let census = self.census(access, MOST_ENTRIES);
-        match census.known.get(&file) {
-            Some(Some(protected)) => OtherNames::Protected(protected.clone()),
-            Some(None) => OtherNames::Gateway,
-            None if census.complete => OtherNames::Harmless,
-            None => OtherNames::Unfinished,
-        }
-    }
-
     /// Looks for every protected file in the workspace and the home directory, and every file of the gateway.
     /// No more than `most` entries are looked at.
     pub fn census(&self, access: Access, most: usize) -> Census {
@@ -201,6 +190,7 @@ impl Ground {
         while let Some(directory) = queue.pop_front() {
             // A single file among the gateway's places is known by its identity already.
             let Ok(listing) = Listing::open(&self.slash.handle, &directory) else { continue };
+            census.complete &= !listing.truncated;
             for (name, kind) in &listing.entries {
                 if *left == 0 {
                     census.complete = false;
@@ -233,6 +223,16 @@ pub(super) struct Census {
 }
 
 impl Census {
+    /// Whether a file with several names has a protected one among them.
+    pub fn other_names(&self, file: Identity) -> OtherNames {
+        match self.known.get(&file) {
+            Some(Some(protected)) => OtherNames::Protected(protected.clone()),
+            Some(None) => OtherNames::Gateway,
+            None if self.complete => OtherNames::Harmless,
+            None => OtherNames::Unfinished,
+        }
+    }
+
     pub fn holds(&self, file: Identity) -> bool {
         self.known.contains_key(&file)
     }

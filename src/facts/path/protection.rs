@@ -127,8 +127,8 @@ pub fn standard_rules() -> Vec<ProtectedRule> {
             ".git/worktrees/**/hooks/**",
         ],
     ));
-    // A `.git` file points git at another repository, with that one's hooks.
-    rules.extend(rule(Change, Ask, &[".git", ".git/info/attributes"]));
+    // These point git at another repository, with that one's hooks, or at a filter.
+    rules.extend(rule(Change, Ask, &[".git", ".git/commondir", ".git/info/attributes"]));
     rules.extend(rule(Delete, Ask, &[".git/**"]));
     // Keys and passwords.
     rules.push(spare(".env", &[]));

@@ -17,7 +17,7 @@ use nix::sys::stat::FileStat;
 use super::Access;
 use super::ground::{self, Census, Ground};
 use super::kernel::{Identity, Kind, locate_at, reopen, stat};
-use super::listing::Listing;
+use super::listing::{self, Listing};
 
 const MOST_ENTRIES: usize = 200_000;
 const DEEPEST: usize = 128;
@@ -132,8 +132,12 @@ impl Walk {
         self.census.get().is_none_or(|census| census.complete)
     }
 
-    fn enter(&self, path: PathBuf) -> Result<Frame, Errno> {
+    fn enter(&mut self, path: PathBuf) -> Result<Frame, Errno> {
         let listing = Listing::open(&self.start, &path)?;
+        if listing.truncated {
+            self.limit =
+                Some(format!("a directory has more than {} entries, and the rest is left out", listing::MOST_ENTRIES));
+        }
         let ignores = if self.ignore_files { rules(&self.start, &path, &self.landing.join(&path)) } else { None };
         Ok(Frame { path, left: listing.entries.into_iter(), ignores })
     }
