@@ -91,12 +91,14 @@ fn of_command(path: &PathFact, restricted: bool) -> Option<Finding> {
         Scope::ReadRoot if path.access.changes() => Some(read_only(path)),
         Scope::ReadRoot => None,
         Scope::Device => Some(
-            finding("path.device", Severity::Deny, format!("the command {} the device {}", verb(path.access), shown(path)))
-                .safer("use a regular file inside the workspace"),
+            finding(
+                "path.device",
+                Severity::Deny,
+                format!("the command {} the device {}", verb(path.access), shown(path)),
+            )
+            .safer("use a regular file inside the workspace"),
         ),
-        Scope::System | Scope::Root | Scope::OtherHome if path.access.changes() => {
-            Some(outside(path, Severity::Deny))
-        }
+        Scope::System | Scope::Root | Scope::OtherHome if path.access.changes() => Some(outside(path, Severity::Deny)),
         Scope::System | Scope::Root => None,
         // A program that is installed in a home directory is run, not shown.
         Scope::Home | Scope::Outside | Scope::OtherHome if path.access == Access::Execute => {

@@ -25,14 +25,18 @@ pub enum CallError {
     UnknownTool { name: String, known: Vec<String> },
     #[error("the arguments of `{0}` are not a JSON object")]
     NotAnObject(String),
-    #[error("the arguments of `{tool}` are {size} bytes of JSON, and at most {LARGEST_ARGUMENTS} are taken: \
-        send less at a time")]
+    #[error(
+        "the arguments of `{tool}` are {size} bytes of JSON, and at most {LARGEST_ARGUMENTS} are taken: \
+        send less at a time"
+    )]
     TooLarge { tool: String, size: usize },
     #[error("the arguments of `{0}` nest deeper than {DEEPEST_ARGUMENTS} levels")]
     TooDeep(String),
     #[error("the arguments of `{tool}` do not fit: {}", problems.join("; "))]
     Invalid { tool: String, problems: Vec<String> },
-    #[error("the working directory `{0}` cannot be used: give it inside the workspace, or absolute, without control characters")]
+    #[error(
+        "the working directory `{0}` cannot be used: give it inside the workspace, or absolute, without control characters"
+    )]
     WorkingDirectory(String),
 }
 

@@ -190,9 +190,11 @@ impl Registry {
 fn compile(definition: &Definition) -> Result<Validator, RegisterError> {
     const LARGEST_PATTERN: usize = 1024 * 1024;
     let patterns = PatternOptions::regex().size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN);
-    jsonschema::options().with_pattern_options(patterns).offline().build(&definition.parameters).map_err(|error| {
-        RegisterError::Schema { tool: definition.name, reason: error.to_string() }
-    })
+    jsonschema::options()
+        .with_pattern_options(patterns)
+        .offline()
+        .build(&definition.parameters)
+        .map_err(|error| RegisterError::Schema { tool: definition.name, reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::name::Problem;
+use super::resolver::Memo;
 use super::{Access, COMMAND, Handle, PathFact, Resolver};
 use crate::call::Call;
 use crate::facts::Scope;
@@ -37,10 +38,11 @@ pub fn gather(
 ) -> (Vec<PathFact>, Handles) {
     let mut facts = Vec::new();
     let mut handles = Handles::default();
+    let memo = Memo::default();
     for (argument, given, access) in named(resolver, call, definition) {
         match given {
             Ok(given) => {
-                let (fact, handle) = resolver.look(argument, &given, access, &call.cwd);
+                let (fact, handle) = resolver.look_with(&memo, argument, &given, access, &call.cwd);
                 facts.push(fact);
                 handles.by_argument.extend(handle.map(|handle| (argument.to_owned(), handle)));
             }
@@ -49,7 +51,7 @@ pub fn gather(
     }
     if let Some(command) = command {
         facts.extend(command.paths.iter().take(MOST_PATHS).map(|used| match &used.path {
-            Some(path) => resolver.look_in_command(path, used.access),
+            Some(path) => resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace()).0,
             None => PathFact { problem: None, ..unusable(COMMAND, String::new(), used.access, Problem::NotText) },
         }));
         if command.paths.len() > MOST_PATHS {
@@ -94,5 +96,126 @@ fn unusable(argument: &str, given: String, access: Access, problem: Problem) -> 
         protected: None,
         problem: Some(problem.to_string()),
         unchecked: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::{Mode, Origin, Principal};
+    use crate::facts::Surroundings;
+    use crate::facts::command::{Parse, PathUse};
+    use crate::facts::path::{Protection, standard_rules};
+    use crate::registry::Sensitivity;
+
+    fn call(cwd: PathBuf, arguments: Value) -> Call {
+        Call {
+            id: String::new(),
+            tool: "T".into(),
+            arguments: arguments.as_object().unwrap().clone(),
+            cwd,
+            principal: Principal {
+                agent: "a".into(),
+                sub_agent: None,
+                teams: Vec::new(),
+                session: "s".into(),
+                mode: Mode::Default,
+                unattended: false,
+            },
+            origin: Origin::Library,
+            caller_id: None,
+        }
+    }
+
+    fn definition(subjects: &'static [Subject]) -> Definition {
+        Definition {
+            name: "T",
+            description: "",
+            parameters: json!({}),
+            sensitivity: Sensitivity::Safe,
+            groups: &[],
+            subjects,
+            max_output: 0,
+        }
+    }
+
+    fn command(paths: Vec<PathUse>) -> CommandFacts {
+        CommandFacts {
+            parse: Parse::Complete,
+            programs: Default::default(),
+            effects: Default::default(),
+            hosts: Default::default(),
+            paths,
+            findings: Vec::new(),
+        }
+    }
+
+    fn resolver(workspace: &Path) -> Resolver {
+        let surroundings = Surroundings::new(workspace, "/nonexistent");
+        Resolver::open(&surroundings, Protection::new(standard_rules()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_held_open_and_one_left_out_is_the_working_directory() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir(top.path().join("sub")).unwrap();
+        let tool = definition(&[Subject::Path { argument: "path", access: Access::Read }]);
+        for (arguments, lands) in [(json!({}), "sub"), (json!({"path": "x"}), "sub/x"), (json!({"path": ".."}), ".")] {
+            let (facts, handles) =
+                gather(&resolver(top.path()), &call(top.path().join("sub"), arguments.clone()), &tool, None);
+            assert_eq!(facts.len(), 1, "a tool without a command has no working directory of its own");
+            assert_eq!(facts[0].lands.as_deref(), Some(lands), "{arguments}");
+            assert!(handles.get("path").is_some() && handles.get("other").is_none());
+        }
+        let (facts, handles) = gather(&resolver(top.path()), &call(top.path().into(), json!({"path": 3})), &tool, None);
+        assert!(facts[0].problem.is_some() && handles.get("path").is_none(), "what is no text is a problem");
+    }
+
+    #[test]
+    fn a_command_brings_its_paths_and_its_working_directory() {
+        let top = tempfile::tempdir().unwrap();
+        let tool = definition(&[Subject::Command { argument: "command" }]);
+        let inside = top.path().join("a").to_string_lossy().into_owned();
+        let used = |path: Option<String>| PathUse { path, access: Access::Write, span: None };
+        let facts = command(vec![used(Some(inside)), used(Some("/etc/x".into())), used(None)]);
+        let (found, handles) =
+            gather(&resolver(top.path()), &call("/".into(), json!({"command": "c"})), &tool, Some(&facts));
+        let scopes: Vec<(&str, Scope)> = found.iter().map(|fact| (fact.argument.as_str(), fact.scope)).collect();
+        assert_eq!(
+            scopes,
+            [("cwd", Scope::Root), (COMMAND, Scope::Workspace), (COMMAND, Scope::System), (COMMAND, Scope::Unknown)]
+        );
+        assert!(handles.get("cwd").is_some() && handles.get(COMMAND).is_none());
+        assert!(found.iter().all(|fact| fact.problem.is_none()));
+    }
+
+    #[test]
+    fn i2_many_paths_with_other_names_take_no_longer_than_one() {
+        let top = tempfile::tempdir().unwrap();
+        for n in 0..1_000 {
+            std::fs::write(top.path().join(n.to_string()), "").unwrap();
+        }
+        std::fs::hard_link(top.path().join("0"), top.path().join("other")).unwrap();
+        let path = top.path().join("other").to_string_lossy().into_owned();
+        let facts = command(vec![PathUse { path: Some(path), access: Access::Write, span: None }; MOST_PATHS]);
+        let tool = definition(&[Subject::Command { argument: "command" }]);
+        let began = std::time::Instant::now();
+        gather(&resolver(top.path()), &call(top.path().into(), json!({})), &tool, Some(&facts));
+        assert!(began.elapsed().as_secs() < 5, "looking up {MOST_PATHS} paths took {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn i6_paths_beyond_the_limit_are_a_problem() {
+        let top = tempfile::tempdir().unwrap();
+        let path = PathUse { path: Some("/nonexistent".into()), access: Access::Read, span: None };
+        let facts = command(vec![path; MOST_PATHS + 1]);
+        let tool = definition(&[Subject::Command { argument: "command" }]);
+        let (found, _) = gather(&resolver(top.path()), &call(top.path().into(), json!({})), &tool, Some(&facts));
+        assert_eq!(found.len(), MOST_PATHS + 1);
+        assert!(found.last().unwrap().problem.as_ref().unwrap().contains("were not looked at"));
     }
 }

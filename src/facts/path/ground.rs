@@ -14,7 +14,7 @@ use super::{Access, Protected, Protection};
 use crate::facts::{Scope, Surroundings};
 
 /// Entries that are looked at to find the other names of a file with several.
-const MOST_ENTRIES: usize = 50_000;
+pub(super) const MOST_ENTRIES: usize = 50_000;
 
 /// Why a workspace cannot be guarded.
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +72,8 @@ impl Ground {
             return Err(GroundError::RootDirectory);
         }
         let slash = open_root("root directory", Path::new("/"))?;
-        let open_all = |what, paths: &[PathBuf]| {
-            paths.iter().map(|path| open_root(what, path)).collect::<Result<Vec<_>, _>>()
-        };
+        let open_all =
+            |what, paths: &[PathBuf]| paths.iter().map(|path| open_root(what, path)).collect::<Result<Vec<_>, _>>();
         let write_roots = open_all("writable root", &surroundings.write_roots)?;
         let read_roots = open_all("readable root", &surroundings.read_roots)?;
         let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
@@ -159,21 +158,11 @@ impl Ground {
         self.protection.find(relative, access).into_iter().chain(as_git).max_by_key(|found| found.action)
     }
 
-    /// Whether a file with several names has a protected one among them.
-    pub fn other_names(&self, file: Identity, access: Access) -> OtherNames {
-        let census = self.census(access);
-        match census.known.get(&file) {
-            Some(Some(protected)) => OtherNames::Protected(protected.clone()),
-            Some(None) => OtherNames::Gateway,
-            None if census.complete => OtherNames::Harmless,
-            None => OtherNames::Unfinished,
-        }
-    }
-
     /// Looks for every protected file in the workspace and the home directory, and every file of the gateway.
-    pub fn census(&self, access: Access) -> Census {
+    /// No more than `most` entries are looked at.
+    pub fn census(&self, access: Access, most: usize) -> Census {
         let mut census = Census { known: HashMap::new(), complete: true };
-        let mut left = MOST_ENTRIES;
+        let mut left = most;
         for path in &self.places.gateway {
             self.survey(path, &mut left, &mut census, |_, _| Some(None));
         }
@@ -201,6 +190,7 @@ impl Ground {
         while let Some(directory) = queue.pop_front() {
             // A single file among the gateway's places is known by its identity already.
             let Ok(listing) = Listing::open(&self.slash.handle, &directory) else { continue };
+            census.complete &= !listing.truncated;
             for (name, kind) in &listing.entries {
                 if *left == 0 {
                     census.complete = false;
@@ -233,6 +223,16 @@ pub(super) struct Census {
 }
 
 impl Census {
+    /// Whether a file with several names has a protected one among them.
+    pub fn other_names(&self, file: Identity) -> OtherNames {
+        match self.known.get(&file) {
+            Some(Some(protected)) => OtherNames::Protected(protected.clone()),
+            Some(None) => OtherNames::Gateway,
+            None if self.complete => OtherNames::Harmless,
+            None => OtherNames::Unfinished,
+        }
+    }
+
     pub fn holds(&self, file: Identity) -> bool {
         self.known.contains_key(&file)
     }

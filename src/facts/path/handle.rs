@@ -118,8 +118,8 @@ impl Handle {
     /// Walks the directory, or lists it where `depth` is 1.
     pub fn walk(&self, ignore_files: bool, depth: usize) -> Result<Walk, HandleError> {
         let found = self.expect(Kind::Directory)?;
-        let handle = reopen(&found.handle, OFlag::O_RDONLY | OFlag::O_DIRECTORY)
-            .map_err(|e| self.failed("opened", e))?;
+        let handle =
+            reopen(&found.handle, OFlag::O_RDONLY | OFlag::O_DIRECTORY).map_err(|e| self.failed("opened", e))?;
         Walk::start(Arc::clone(&self.inner.ground), handle, &self.inner.landing, ignore_files, depth)
             .map_err(|WalkError(reason)| self.failed("listed", reason))
     }
@@ -244,13 +244,7 @@ impl Place {
                 Ok(()) | Err(Errno::EEXIST) => {}
                 Err(other) => return Err(other),
             }
-            here = open_at(
-                &here,
-                Path::new(name),
-                OFlag::O_PATH | OFlag::O_DIRECTORY,
-                Mode::empty(),
-                strict(),
-            )?;
+            here = open_at(&here, Path::new(name), OFlag::O_PATH | OFlag::O_DIRECTORY, Mode::empty(), strict())?;
         }
         Ok(here)
     }

@@ -17,7 +17,12 @@ use super::kernel::{Kind, open_at};
 pub(super) struct Listing {
     directory: OwnedFd,
     pub entries: Vec<(OsString, Kind)>,
+    /// The directory holds more entries than are listed.
+    pub truncated: bool,
 }
+
+/// Entries of one directory that are listed.
+pub(super) const MOST_ENTRIES: usize = 200_000;
 
 impl Listing {
     /// Lists a directory, following no link on the way to it; `path` is absolute, or relative to `base`.
@@ -26,12 +31,16 @@ impl Listing {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let directory = open_at(base, path, flags, Mode::empty(), ResolveFlag::RESOLVE_NO_SYMLINKS)?;
         let again = directory.try_clone().map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or_default()))?;
-        let mut listing = Listing { directory, entries: Vec::new() };
+        let mut listing = Listing { directory, entries: Vec::new(), truncated: false };
         for entry in Dir::from_fd(again)?.iter() {
             let entry = entry?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
             if name == "." || name == ".." {
                 continue;
+            }
+            if listing.entries.len() == MOST_ENTRIES {
+                listing.truncated = true;
+                break;
             }
             let kind = match entry.file_type() {
                 Some(kind) => kind_of(kind),

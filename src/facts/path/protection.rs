@@ -99,24 +99,14 @@ impl Protection {
     }
 }
 
-/// The rules that hold where the configuration says nothing else.
-pub fn standard_rules() -> Vec<ProtectedRule> {
-    use Guarded::{Any, Change, Delete};
-    use ProtectedAction::{Ask, Deny};
-    let rule = |on: Guarded, action: ProtectedAction, globs: &'static [&'static str]| {
-        globs.iter().map(move |glob| ProtectedRule { glob: (*glob).to_owned(), action, on, except: Vec::new() })
-    };
-    let spare = |glob: &str, except: &[&str]| ProtectedRule {
-        glob: glob.to_owned(),
-        action: Ask,
-        on: Any,
-        except: except.iter().map(|glob| (*glob).to_owned()).collect(),
-    };
-    let mut rules = Vec::new();
+/// Accesses, what happens, the globs, and what they leave alone.
+type Group = (Guarded, ProtectedAction, &'static [&'static str], &'static [&'static str]);
+
+const STANDARD: &[Group] = &[
     // What git runs, here and in the repositories of its submodules and worktrees.
-    rules.extend(rule(
-        Change,
-        Deny,
+    (
+        Guarded::Change,
+        ProtectedAction::Deny,
         &[
             ".git/config",
             ".git/config.worktree",
@@ -126,29 +116,35 @@ pub fn standard_rules() -> Vec<ProtectedRule> {
             ".git/worktrees/**/config.worktree",
             ".git/worktrees/**/hooks/**",
         ],
-    ));
-    // A `.git` file points git at another repository, with that one's hooks.
-    rules.extend(rule(Change, Ask, &[".git", ".git/info/attributes"]));
-    rules.extend(rule(Delete, Ask, &[".git/**"]));
+        &[],
+    ),
+    // These point git at another repository, with that one's hooks, or at a filter.
+    (Guarded::Change, ProtectedAction::Ask, &[".git", ".git/commondir", ".git/info/attributes"], &[]),
+    (Guarded::Delete, ProtectedAction::Ask, &[".git/**"], &[]),
     // Keys and passwords.
-    rules.push(spare(".env", &[]));
-    rules.push(spare(
-        ".env.*",
+    (
+        Guarded::Any,
+        ProtectedAction::Ask,
+        &[".env", ".env.*"],
         &[".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.*.example"],
-    ));
-    for key in ["id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*"] {
-        rules.push(spare(key, &["*.pub"]));
-    }
-    rules.extend(rule(Any, Ask, &["*.pem", "*.key", ".npmrc", ".netrc", ".pypirc", ".docker/config.json"]));
-    rules.extend(rule(
-        Any,
-        Deny,
+    ),
+    (Guarded::Any, ProtectedAction::Ask, &["id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*"], &["*.pub"]),
+    (
+        Guarded::Any,
+        ProtectedAction::Ask,
+        &["*.pem", "*.key", ".npmrc", ".netrc", ".pypirc", ".docker/config.json"],
+        &[],
+    ),
+    (
+        Guarded::Any,
+        ProtectedAction::Deny,
         &[".ssh/**", ".aws/**", ".gnupg/**", ".kube/**", ".config/gcloud/**", ".git-credentials"],
-    ));
+        &[],
+    ),
     // What a shell runs when it starts.
-    rules.extend(rule(
-        Change,
-        Ask,
+    (
+        Guarded::Change,
+        ProtectedAction::Ask,
         &[
             ".bashrc",
             ".bash_profile",
@@ -164,27 +160,36 @@ pub fn standard_rules() -> Vec<ProtectedRule> {
             ".config/fish/**",
             ".envrc",
         ],
-    ));
+        &[],
+    ),
     // What agents and editors run when they start.
-    rules.extend(rule(
-        Change,
-        Ask,
+    (
+        Guarded::Change,
+        ProtectedAction::Ask,
         &[".claude/**", ".cursor/**", ".mcp.json", ".vscode/**", ".codex/**", ".gemini/**", ".idea/**"],
-    ));
-    rules.extend(rule(Change, Deny, &[".portcullis.toml"]));
-    rules
+        &[],
+    ),
+    (Guarded::Change, ProtectedAction::Deny, &[".portcullis.toml"], &[]),
+];
+
+/// The rules that hold where the configuration says nothing else.
+pub fn standard_rules() -> Vec<ProtectedRule> {
+    let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
+    let rules = STANDARD.iter().flat_map(|(on, action, globs, except)| {
+        let rule = |glob| ProtectedRule { glob, action: *action, on: *on, except: owned(except) };
+        owned(globs).into_iter().map(rule)
+    });
+    rules.collect()
 }
 
 /// Adds the forms of a glob and says how many they are.
 fn add(set: &mut GlobSetBuilder, rule: &str, glob: &str) -> Result<usize, ProtectionError> {
     let folded = glob.to_lowercase();
-    let anywhere =
-        if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
+    let anywhere = if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
     let forms = anywhere.strip_suffix("/**").map(str::to_owned).into_iter().chain([anywhere.clone()]);
     let mut count = 0;
     for form in forms {
-        let compiled =
-            GlobBuilder::new(&form).literal_separator(true).build().map_err(|e| error(rule, glob, e))?;
+        let compiled = GlobBuilder::new(&form).literal_separator(true).build().map_err(|e| error(rule, glob, e))?;
         set.add(compiled);
         count += 1;
     }
@@ -252,12 +257,8 @@ mod tests {
 
     #[test]
     fn a_glob_that_cannot_be_used_is_named() {
-        let rule = ProtectedRule {
-            glob: "a[".into(),
-            action: ProtectedAction::Ask,
-            on: Guarded::Any,
-            except: Vec::new(),
-        };
+        let rule =
+            ProtectedRule { glob: "a[".into(), action: ProtectedAction::Ask, on: Guarded::Any, except: Vec::new() };
         let message = Protection::new(vec![rule]).unwrap_err().to_string();
         assert!(message.contains("`a[`"), "{message}");
     }

@@ -1,14 +1,17 @@
 //! Looking a path up: where it lands, and a handle of what is there.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, ResolveFlag};
 use nix::sys::stat::{FileStat, Mode};
 
-use super::ground::{Ground, GroundError, OtherNames};
+use super::ground::{Census, Ground, GroundError, MOST_ENTRIES, OtherNames};
 use super::handle::{Found, Handle, Place};
 use super::kernel::{Identity, Kind, open_at, real_path, stat};
 use super::name::{Name, Problem};
@@ -24,6 +27,19 @@ const ATTEMPTS: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Resolver {
     ground: Arc<Ground>,
+}
+
+/// What was found out for one path of a call and serves the others too.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    censuses: RefCell<HashMap<Access, Rc<Census>>>,
+}
+
+impl Memo {
+    fn census(&self, ground: &Ground, access: Access) -> Rc<Census> {
+        let mut censuses = self.censuses.borrow_mut();
+        Rc::clone(censuses.entry(access).or_insert_with(|| Rc::new(ground.census(access, MOST_ENTRIES))))
+    }
 }
 
 /// Where a path led.
@@ -53,6 +69,18 @@ impl Resolver {
 
     /// Looks up a tool's argument. The handle is of what was judged; there is none where the path cannot be used.
     pub fn look(&self, argument: &str, given: &str, access: Access, cwd: &Path) -> (PathFact, Option<Handle>) {
+        self.look_with(&Memo::default(), argument, given, access, cwd)
+    }
+
+    /// The same for several paths of one call, which share what takes long to find out.
+    pub(super) fn look_with(
+        &self,
+        memo: &Memo,
+        argument: &str,
+        given: &str,
+        access: Access,
+        cwd: &Path,
+    ) -> (PathFact, Option<Handle>) {
         let mut fact = PathFact {
             argument: argument.to_owned(),
             given: given.to_owned(),
@@ -63,7 +91,7 @@ impl Resolver {
             problem: None,
             unchecked: None,
         };
-        let handle = self.fill(&mut fact, cwd).unwrap_or_else(|problem| {
+        let handle = self.fill(memo, &mut fact, cwd).unwrap_or_else(|problem| {
             fact.problem = Some(problem.to_string());
             None
         });
@@ -75,13 +103,15 @@ impl Resolver {
         self.look(COMMAND, given, access, self.workspace()).0
     }
 
-    fn fill(&self, fact: &mut PathFact, cwd: &Path) -> Result<Option<Handle>, Problem> {
+    fn fill(&self, memo: &Memo, fact: &mut PathFact, cwd: &Path) -> Result<Option<Handle>, Problem> {
         let name = Name::parse(&fact.given, cwd)?;
         let by_tool = fact.argument != COMMAND;
         for _ in 0..ATTEMPTS {
             let Ok(spot) = self.locate(&name, fact.access) else { continue };
-            self.judge(fact, &name, &spot);
-            let inside = matches!(fact.scope, Scope::Workspace | Scope::WriteRoot | Scope::ReadRoot);
+            self.judge(memo, fact, &name, &spot);
+            // Of what is outside nothing more is told: it looks the same whether there is something or not.
+            let inside =
+                matches!(self.ground.scope(&spot.landing, None), Scope::Workspace | Scope::WriteRoot | Scope::ReadRoot);
             if inside && let Some(problem) = spot.problem {
                 return Err(problem);
             }
@@ -137,7 +167,7 @@ impl Resolver {
         open_at(slash, name.path(), flags, Mode::empty(), ResolveFlag::RESOLVE_NO_MAGICLINKS)
     }
 
-    fn judge(&self, fact: &mut PathFact, name: &Name, spot: &Spot) {
+    fn judge(&self, memo: &Memo, fact: &mut PathFact, name: &Name, spot: &Spot) {
         let ground = &self.ground;
         let by_name = normalise(name.path());
         fact.scope = match ground.places.scope(&by_name) {
@@ -155,16 +185,17 @@ impl Resolver {
             _ => None,
         };
         let named = ground.protected(&by_name, fact.access);
-        let landed = ground.protected(&spot.landing, fact.access);
+        let landed = if spot.landing == by_name { None } else { ground.protected(&spot.landing, fact.access) };
         fact.protected = named.into_iter().chain(landed).max_by_key(|found| found.action);
+        fact.unchecked = None;
         if let Some(found) = &spot.found {
-            self.judge_other_names(fact, &found.stat);
+            self.judge_other_names(memo, fact, &found.stat);
         }
     }
 
     /// A file with several names is as protected as the best protected of them. Programs are left out: installers link
     /// them freely, and running one shows nothing of it.
-    fn judge_other_names(&self, fact: &mut PathFact, stat: &FileStat) {
+    fn judge_other_names(&self, memo: &Memo, fact: &mut PathFact, stat: &FileStat) {
         let matters = matches!(
             fact.scope,
             Scope::Workspace | Scope::ReadRoot | Scope::WriteRoot | Scope::Temp | Scope::Home | Scope::Outside
@@ -172,7 +203,7 @@ impl Resolver {
         if Kind::of(stat) != Kind::File || stat.st_nlink < 2 || !matters || fact.access == Access::Execute {
             return;
         }
-        match self.ground.other_names(Identity::of(stat), fact.access) {
+        match memo.census(&self.ground, fact.access).other_names(Identity::of(stat)) {
             OtherNames::Harmless => {}
             OtherNames::Gateway => {
                 fact.scope = Scope::Gateway;
@@ -193,6 +224,7 @@ impl Resolver {
 
     fn keep(&self, spot: Spot, fact: &PathFact) -> Result<Handle, Changed> {
         let place = match fact.access {
+            Access::Write if spot.problem.is_some() => Some(Err(spot.obstacle)),
             Access::Write => Some(self.place(&spot)?),
             Access::Read | Access::Delete | Access::Execute => None,
         };
@@ -209,7 +241,11 @@ impl Resolver {
             Err(obstacle) => return Ok(Err(obstacle)),
             Ok(place) => place,
         };
-        let there = place.occupant().map_err(|_| Changed)?;
+        let there = match place.occupant() {
+            Err(Errno::EEXIST) => return Err(Changed),
+            Err(obstacle) => return Ok(Err(obstacle)),
+            Ok(there) => there,
+        };
         let judged = spot.found.as_ref().map(|found| Identity::of(&found.stat));
         if there.as_ref().map(Identity::of) == judged { Ok(Ok(place)) } else { Err(Changed) }
     }
@@ -224,9 +260,7 @@ fn usable(name: &Name, spot: &Spot, access: Access) -> Result<(), Problem> {
         {
             Err(Problem::Special(kind.noun()))
         }
-        Some(Kind::Directory) | None if access == Access::Write && name.names_directory => {
-            Err(Problem::DirectoryName)
-        }
+        Some(Kind::Directory) | None if access == Access::Write && name.names_directory => Err(Problem::DirectoryName),
         _ => Ok(()),
     }
 }
@@ -338,11 +372,15 @@ mod tests {
         nix::unistd::mkfifo(&scene.path("o/fifo"), Permissions::S_IRUSR).unwrap();
         symlink("loop", scene.path("o/loop")).unwrap();
         fs::create_dir(scene.path("o/closed")).unwrap();
-        fs::set_permissions(scene.path("o/closed"), fs::Permissions::from_mode(0)).unwrap();
-        let reference = scene.look("../o/missing", Access::Read).0;
-        for given in ["../o/file", "../o/dir", "../o/fifo", "../o/loop", "../o/closed/x", "../o/file/x"] {
-            let fact = scene.look(given, Access::Read).0;
-            assert_eq!(PathFact { given: reference.given.clone(), ..fact }, reference, "{given} tells what exists");
+        fs::set_permissions(scene.path("o/closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        for access in [Access::Read, Access::Write, Access::Delete] {
+            let reference = scene.look("../o/missing", access).0;
+            for given in
+                ["../o/file", "../o/dir", "../o/fifo", "../o/loop", "../o/loop/x", "../o/closed/x", "../o/file/x"]
+            {
+                let fact = scene.look(given, access).0;
+                assert_eq!(PathFact { given: reference.given.clone(), ..fact }, reference, "{given} tells what exists");
+            }
         }
     }
 
@@ -370,6 +408,36 @@ mod tests {
         let directory = scene.look("new/", Access::Write).0.problem;
         assert!(directory.unwrap().contains("ends like a directory"));
         assert_ne!(scene.scope("magic"), Scope::Workspace, "a magic link leads where the process is");
+    }
+
+    #[test]
+    fn a_device_inside_the_workspace_is_refused() {
+        use nix::sys::stat::{SFlag, makedev, mknod};
+        let scene = Scene::new();
+        let device = scene.path("w/null");
+        if let Err(reason) = mknod(&device, SFlag::S_IFCHR, Permissions::S_IRWXU, makedev(1, 3)) {
+            eprintln!("SKIPPED: 1 check of a device node, which cannot be made here ({reason})");
+            return;
+        }
+        let (fact, handle) = scene.look("null", Access::Write);
+        assert!(fact.problem.is_some_and(|problem| problem.contains("character device")) && handle.is_none());
+        let in_command = scene.resolver.look_in_command(device.to_str().unwrap(), Access::Write);
+        assert_eq!(in_command.scope, Scope::Device);
+    }
+
+    #[test]
+    fn a_workspace_known_by_a_link_is_the_same_workspace() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join("real")).unwrap();
+        symlink("real", top.path().join("link")).unwrap();
+        let surroundings = Surroundings::new(top.path().join("link"), "/nonexistent");
+        let resolver = Resolver::open(&surroundings, Protection::new(standard_rules()).unwrap()).unwrap();
+        for directory in ["link", "real"] {
+            let given = top.path().join(directory).join("x/.env").to_string_lossy().into_owned();
+            let fact = resolver.look("path", &given, Access::Write, Path::new("/")).0;
+            assert_eq!((fact.scope, fact.lands.as_deref()), (Scope::Workspace, Some("x/.env")), "{given}");
+            assert_eq!(fact.protected.map(|p| p.glob).as_deref(), Some(".env"), "{given}");
+        }
     }
 
     #[test]

@@ -15,9 +15,9 @@ use nix::fcntl::{OFlag, ResolveFlag};
 use nix::sys::stat::FileStat;
 
 use super::Access;
-use super::ground::{Census, Ground};
+use super::ground::{self, Census, Ground};
 use super::kernel::{Identity, Kind, locate_at, reopen, stat};
-use super::listing::Listing;
+use super::listing::{self, Listing};
 
 const MOST_ENTRIES: usize = 200_000;
 const DEEPEST: usize = 128;
@@ -119,7 +119,7 @@ impl Walk {
             return Opened::Protected;
         }
         if stat.st_nlink > 1 {
-            let census = self.census.get_or_init(|| self.ground.census(Access::Read));
+            let census = self.census.get_or_init(|| self.ground.census(Access::Read, ground::MOST_ENTRIES));
             if census.holds(Identity::of(&stat)) {
                 return Opened::Protected;
             }
@@ -132,8 +132,12 @@ impl Walk {
         self.census.get().is_none_or(|census| census.complete)
     }
 
-    fn enter(&self, path: PathBuf) -> Result<Frame, Errno> {
+    fn enter(&mut self, path: PathBuf) -> Result<Frame, Errno> {
         let listing = Listing::open(&self.start, &path)?;
+        if listing.truncated {
+            self.limit =
+                Some(format!("a directory has more than {} entries, and the rest is left out", listing::MOST_ENTRIES));
+        }
         let ignores = if self.ignore_files { rules(&self.start, &path, &self.landing.join(&path)) } else { None };
         Ok(Frame { path, left: listing.entries.into_iter(), ignores })
     }
@@ -253,4 +257,67 @@ fn add_file(builder: &mut GitignoreBuilder, base: &OwnedFd, path: &Path) -> bool
         let _ = builder.add_line(None, line);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::facts::Surroundings;
+    use crate::facts::path::{Handle, Protection, Resolver, standard_rules};
+
+    fn start(workspace: &Path) -> Handle {
+        let surroundings = Surroundings::new(workspace, "/nonexistent");
+        let resolver = Resolver::open(&surroundings, Protection::new(standard_rules()).unwrap()).unwrap();
+        resolver.look("path", ".", Access::Read, workspace).1.unwrap()
+    }
+
+    #[test]
+    fn i6_a_walk_that_stops_at_a_depth_says_so() {
+        let top = tempfile::tempdir().unwrap();
+        let deep: PathBuf = std::iter::repeat_n("d", DEEPEST + 5).collect();
+        fs::create_dir_all(top.path().join(&deep)).unwrap();
+        let mut walk = start(top.path()).walk(true, usize::MAX).unwrap();
+        assert_eq!(walk.by_ref().count(), DEEPEST);
+        assert!(walk.limit().is_some_and(|limit| limit.contains("deeper")), "{:?}", walk.limit());
+        let mut listing = start(top.path()).walk(false, 1).unwrap();
+        assert_eq!((listing.by_ref().count(), listing.limit()), (1, None), "a listing is complete");
+    }
+
+    #[test]
+    fn i6_a_census_that_stops_early_is_not_complete() {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("a"), "").unwrap();
+        fs::create_dir(top.path().join("b")).unwrap();
+        fs::write(top.path().join("b/.env"), "").unwrap();
+        let surroundings = Surroundings::new(top.path(), "/nonexistent");
+        let ground = Ground::open(&surroundings, Protection::new(standard_rules()).unwrap()).unwrap();
+        let file = Identity::of(&nix::sys::stat::stat(&top.path().join("b/.env")).unwrap());
+        let (whole, part) = (ground.census(Access::Read, 3), ground.census(Access::Read, 2));
+        assert_eq!((whole.complete, whole.holds(file)), (true, true));
+        assert_eq!((part.complete, part.holds(file)), (false, false));
+    }
+
+    #[test]
+    fn rules_of_ignore_files_above_the_start_hold() {
+        let top = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            fs::create_dir_all(top.path().join(path).parent().unwrap()).unwrap();
+            fs::write(top.path().join(path), text).unwrap();
+        };
+        put(".git/info/exclude", "*.bak\n");
+        put(".gitignore", "*.log\nsub/out/\n");
+        put("sub/.gitignore", "!keep.log\n");
+        for file in ["sub/a.log", "sub/keep.log", "sub/b.bak", "sub/out/x", "sub/in/y", "sub/.hidden"] {
+            put(file, "");
+        }
+        let surroundings = Surroundings::new(top.path(), "/nonexistent");
+        let resolver = Resolver::open(&surroundings, Protection::new(Vec::new()).unwrap()).unwrap();
+        let handle = resolver.look("path", "sub", Access::Read, top.path()).1.unwrap();
+        let walk = handle.walk(true, usize::MAX).unwrap();
+        let files: Vec<PathBuf> = walk.filter(|entry| entry.kind == Kind::File).map(|entry| entry.path).collect();
+        let expected = [".gitignore", ".hidden", "in/y", "keep.log"].map(PathBuf::from);
+        assert_eq!(files, expected);
+    }
 }

@@ -11,8 +11,8 @@ use crate::facts::path::{Access, Handle};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, count, done, failed};
 
-/// Lines that are compared with a text that was not found.
-const MOST_COMPARED: usize = 5_000;
+/// What comparing lines with a text that was not found may cost, in pairs of bytes.
+const MOST_COMPARED: usize = 20_000_000;
 /// Longer lines are not compared, in bytes.
 const LONGEST_COMPARED: usize = 300;
 /// Places that are named.
@@ -61,7 +61,7 @@ fn run(handle: &Handle, given: Map<String, Value>) -> Result<Output, ToolError> 
     }
     let (file, stamp) = handle.open_file()?;
     let text = load(handle, file)?;
-    let places: Vec<usize> = text.match_indices(&given.old_string).map(|(at, _)| line_of(&text, at)).collect();
+    let places = lines_of(&text, &given.old_string);
     match places.as_slice() {
         [] => return Err(failed(not_found(handle, &text, &given.old_string))),
         [_] => {}
@@ -111,7 +111,8 @@ fn not_found(handle: &Handle, text: &str, wanted: &str) -> String {
         let ends = if text.contains("\r\n") { "CRLF (\\r\\n)" } else { "LF (\\n)" };
         message.push_str(&format!(": the file's lines end in {ends}, and those of `old_string` otherwise"));
     } else if let Some(line) = same_but_for_space(text, wanted) {
-        message.push_str(&format!(": apart from white space it is at line {line}; copy the text exactly as it is there"));
+        message
+            .push_str(&format!(": apart from white space it is at line {line}; copy the text exactly as it is there"));
     } else {
         let near = nearest(text, wanted);
         if near.is_empty() {
@@ -141,8 +142,13 @@ fn nearest(text: &str, wanted: &str) -> Vec<String> {
     if word.len() > LONGEST_COMPARED {
         return Vec::new();
     }
-    let lines = text.lines().map(str::trim).take(MOST_COMPARED).filter(|line| line.len() <= LONGEST_COMPARED);
-    let mut candidates: Vec<&str> = lines.collect();
+    let mut left = MOST_COMPARED;
+    let lines = text.lines().map(str::trim).filter(|line| line.len() <= LONGEST_COMPARED);
+    let affordable = lines.take_while(|line| {
+        left = left.saturating_sub(line.len() * word.len());
+        left > 0
+    });
+    let mut candidates: Vec<&str> = affordable.collect();
     candidates.sort_unstable();
     candidates.dedup();
     similar::get_close_matches(word, &candidates, 3, 0.6)
@@ -154,8 +160,15 @@ fn nearest(text: &str, wanted: &str) -> Vec<String> {
         .collect()
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+/// The line that each occurrence begins on, in one pass over the text.
+fn lines_of(text: &str, wanted: &str) -> Vec<usize> {
+    let (mut line, mut passed) = (1, 0);
+    let occurrences = text.match_indices(wanted).map(|(at, _)| {
+        line += text.get(passed..at).map_or(0, |part| part.bytes().filter(|byte| *byte == b'\n').count());
+        passed = at;
+        line
+    });
+    occurrences.collect()
 }
 
 fn named(lines: &[usize]) -> String {
@@ -206,6 +219,19 @@ mod tests {
         }
         scene.put("f", "a\r\nb\r\n");
         assert!(edit(&scene, "a\nb", "c", false).unwrap_err().contains("CRLF"));
+    }
+
+    #[test]
+    fn i2_large_files_are_answered_in_time() {
+        let scene = Scene::new();
+        let began = std::time::Instant::now();
+        scene.put("f", "x\n".repeat(4_000_000));
+        let error = edit(&scene, "x", "y", false).unwrap_err();
+        assert!(error.contains("occurs 4000000 times") && error.contains("and 3999990 more"), "{error}");
+        let lines: Vec<String> = (0..20_000).map(|n| format!("{}{n}\n", "ab".repeat(140))).collect();
+        scene.put("f", lines.concat());
+        assert!(edit(&scene, &"ba".repeat(145), "y", false).is_err());
+        assert!(began.elapsed().as_secs() < 30, "editing took {:?}", began.elapsed());
     }
 
     #[test]

@@ -258,7 +258,10 @@ mod tests {
     fn few_matches_carry_their_path_and_many_are_grouped() {
         let scene = Scene::new();
         scene.put("src/a.rs", "fn one() {}\n\nfn two() {}\n");
-        assert_eq!(search(&scene, json!({"pattern": "^fn"})).unwrap(), "src/a.rs:1: fn one() {}\nsrc/a.rs:3: fn two() {}");
+        assert_eq!(
+            search(&scene, json!({"pattern": "^fn"})).unwrap(),
+            "src/a.rs:1: fn one() {}\nsrc/a.rs:3: fn two() {}"
+        );
         scene.put("b.rs", "fn x() {}\nfn y() {}\nfn z() {}\n");
         assert_eq!(
             search(&scene, json!({"pattern": "^fn"})).unwrap(),
@@ -326,5 +329,31 @@ mod tests {
         scene.put("a.min.js", format!("{}needle{}\n", "ä".repeat(5_000), "y".repeat(5_000)));
         let text = search(&scene, json!({"pattern": "needle"})).unwrap();
         assert!(text.contains("äneedley") && text.len() < 500, "{} bytes: {text}", text.len());
+    }
+
+    /// The saving that grouping is for, on this crate's own sources.
+    #[test]
+    fn grouping_saves_what_the_repeated_path_costs() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let surroundings = crate::facts::Surroundings::new(root, "/nonexistent");
+        let protection = crate::facts::path::Protection::new(Vec::new()).unwrap();
+        let resolver = crate::facts::path::Resolver::open(&surroundings, protection).unwrap();
+        let handle = resolver.look("path", "src", Access::Read, root).1.unwrap();
+        let (mut flat, mut grouped) = (0, 0);
+        for pattern in ["fn ", "pub struct", "Result<", "#\\[test\\]", "use crate::", "unwrap\\(\\)", "impl .* for"] {
+            let given: Arguments = arguments(object(json!({"pattern": pattern}))).unwrap();
+            let mut search = Search::new(&given).unwrap();
+            search.directory(&handle, handle.walk(true, usize::MAX).unwrap(), None);
+            let (a, b) = (search.report.render(pattern, false), search.report.render(pattern, true));
+            eprintln!("{pattern:12} {:6} -> {:6} bytes, {:.0} % saved", a.len(), b.len(), saved(a.len(), b.len()));
+            flat += a.len();
+            grouped += b.len();
+        }
+        eprintln!("in all {flat} -> {grouped} bytes, {:.0} % saved", saved(flat, grouped));
+        assert!(saved(flat, grouped) > 10.0, "grouping saves {:.0} %", saved(flat, grouped));
+    }
+
+    fn saved(before: usize, after: usize) -> f64 {
+        100.0 * (1.0 - after as f64 / before as f64)
     }
 }

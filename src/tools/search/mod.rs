@@ -15,7 +15,9 @@ use crate::tools::failed;
 /// Compiles a pattern as ignore files mean it: without a `/` it is for names at any depth.
 fn name_pattern(pattern: &str) -> Result<GlobMatcher, ToolError> {
     if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
-        return Err(failed(format!("the pattern `{pattern}` leads outside: give a relative one, and a directory as `path`")));
+        return Err(failed(format!(
+            "the pattern `{pattern}` leads outside: give a relative one, and a directory as `path`"
+        )));
     }
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };

@@ -64,7 +64,7 @@ impl Report {
         self.render(pattern, self.shown() >= GROUP_FROM)
     }
 
-    fn render(&self, pattern: &str, grouped: bool) -> String {
+    pub fn render(&self, pattern: &str, grouped: bool) -> String {
         let mut text = String::new();
         let mut cut = 0;
         for file in &self.files {
