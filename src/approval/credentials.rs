@@ -109,8 +109,7 @@ pub struct Credentials {
 impl Credentials {
     /// Opens the store. At first start it makes the operator's own token, in `keys/operator.token`.
     pub fn open(state: &StateDir) -> Result<Self, CredentialError> {
-        let credentials =
-            Credentials { database: Database::open(state, Synchronous::Full)?, state: state.clone() };
+        let credentials = Credentials { database: Database::open(state, Synchronous::Full)?, state: state.clone() };
         let token = credentials.operator_token()?;
         let operator = Role::Operator(user_name());
         if !credentials.knows(&OPERATOR, &token.hash())? {

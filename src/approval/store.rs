@@ -63,7 +63,9 @@ pub struct Exact {
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
     /// The answer to an agent is 403.
-    #[error("{agent} may not answer approvals: an agent cannot approve itself; use an operator's or a reviewer's credential")]
+    #[error(
+        "{agent} may not answer approvals: an agent cannot approve itself; use an operator's or a reviewer's credential"
+    )]
     AgentCredential { agent: Role },
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -110,7 +112,9 @@ impl Store {
                 end(&tx, &found.id, Status::Expired)?;
             }
             let waiting: u32 = tx
-                .prepare_cached("SELECT count(*) FROM approval WHERE session = ?1 AND status = 'pending' AND expires > ?2")?
+                .prepare_cached(
+                    "SELECT count(*) FROM approval WHERE session = ?1 AND status = 'pending' AND expires > ?2",
+                )?
                 .query_row(params![fresh.session, millis(now)], |row| row.get(0))?;
             if waiting >= MAX_PENDING {
                 return Ok(None);

@@ -156,10 +156,8 @@ mod tests {
     fn i2_deep_nesting_is_an_error_for_the_writer_and_for_the_reader() {
         assert_eq!(depth(br#"{"a":"[[[\"[","b":[{}]}"#), 3, "brackets in strings do not nest");
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        let line = format!(
-            r#"{{"v":1,"seq":0,"time":"2026-11-30T00:00:00Z","prev":"{}","kind":"x","deep":{deep}}}"#,
-            zeros()
-        );
+        let line =
+            format!(r#"{{"v":1,"seq":0,"time":"2026-11-30T00:00:00Z","prev":"{}","kind":"x","deep":{deep}}}"#, zeros());
         assert!(matches!(parse(line.as_bytes()), Err(Unreadable::Depth)));
     }
 }

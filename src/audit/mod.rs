@@ -25,11 +25,11 @@ mod verify;
 
 use std::path::PathBuf;
 
+pub use self::chain::Unreadable;
 pub use self::event::{
     ApprovalEvent, Change, Content, Control, Decided, Event, Finished, Hashes, Opened, Outcome, Record, Recovered,
     Rejected, Step, Trouble, Unknown,
 };
-pub use self::chain::Unreadable;
 pub use self::log::{Log, LogError};
 pub use self::sync::Ticket;
 pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, VerifyError, verify};

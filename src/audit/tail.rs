@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
+use crate::audit::LogError;
 use crate::audit::chain::{Header, compose, zeros};
 use crate::audit::event::{Event, Opened, Recovered, Trouble};
 use crate::audit::lines::{line_before, line_start};
-use crate::audit::LogError;
 use crate::call::Digest;
 use crate::state::{Process, StateDir, private, sync_directory};
 
@@ -184,7 +184,8 @@ impl Book {
         let process = Process::current().clone();
         let gateway = env!("CARGO_PKG_VERSION").to_owned();
         let opened = (tail.seq == 0).then(|| Event::Opened(Opened { gateway, process: process.clone() }));
-        let recovered = troubles.into_iter().map(|t| Event::Recovered(Recovered { trouble: t, process: process.clone() }));
+        let recovered =
+            troubles.into_iter().map(|t| Event::Recovered(Recovered { trouble: t, process: process.clone() }));
         let (mut bytes, mut next) = (Vec::new(), tail);
         for event in opened.into_iter().chain(recovered) {
             let line = compose(next.seq, next.prev, &event)?;
@@ -269,4 +270,3 @@ impl Head {
         Some(HeadAt { seq, hash, size, boot })
     }
 }
-

@@ -69,10 +69,18 @@ pub struct Break {
 pub enum Flaw {
     /// The line carries another hash than the line before it has: that line was altered, or lines between the two were
     /// removed, added or moved.
-    Prev { expected: Digest, found: Digest },
-    Seq { expected: u64, found: u64 },
+    Prev {
+        expected: Digest,
+        found: Digest,
+    },
+    Seq {
+        expected: u64,
+        found: u64,
+    },
     TooLong,
-    Unreadable { error: String },
+    Unreadable {
+        error: String,
+    },
 }
 
 /// An incomplete last line.
@@ -90,11 +98,18 @@ pub enum HeadState {
     /// It names the last record and its hash.
     Agrees,
     /// It names record `seq`, which has other bytes now.
-    Altered { seq: u64, expected: Digest },
+    Altered {
+        seq: u64,
+        expected: Digest,
+    },
     /// It names record `seq`, which is missing.
-    Cut { seq: u64 },
+    Cut {
+        seq: u64,
+    },
     /// It names an earlier record, as after a crash: the next append brings it up to date.
-    Lags { records: u64 },
+    Lags {
+        records: u64,
+    },
     Unreadable,
 }
 

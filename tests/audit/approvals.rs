@@ -12,7 +12,13 @@ fn open(place: &Place) -> Store {
     Store::open(&place.state, Lifetimes::default()).unwrap()
 }
 
-fn ask(store: &Store, digest: &str, level: Level, verdict: &Verdict, now: Timestamp) -> Result<Approval, ApprovalError> {
+fn ask(
+    store: &Store,
+    digest: &str,
+    level: Level,
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Result<Approval, ApprovalError> {
     let call = call("call-1");
     store.request(&Ask { call: &call, digest: Digest::of(digest), verdict, level, operator: "olga" }, now)
 }
@@ -177,8 +183,7 @@ fn i4_of_many_processes_one_uses_the_grant() {
     for round in 0..5 {
         let pending = ask(&store, "d", Level::Operator, &warn(), Timestamp::now()).unwrap();
         store.grant(&pending.id, &operator(), Timestamp::now()).unwrap();
-        let mut helpers: Vec<Helper> =
-            (0..4).map(|_| Helper::start("approvals::child_consumes", &place, "")).collect();
+        let mut helpers: Vec<Helper> = (0..4).map(|_| Helper::start("approvals::child_consumes", &place, "")).collect();
         for helper in &mut helpers {
             helper.wait_for("ready").unwrap();
         }
