@@ -205,7 +205,13 @@ impl Book {
             file.sync_data()?;
             self.write_head(next)
         };
-        write().map_err(LogError::io(&self.path))?;
+        if let Err(e) = write() {
+            // As in `append`. A fragment that is overwritten in part stays torn: its copy lies beside the log.
+            if size == tail.size {
+                let _ = self.file.set_len(size);
+            }
+            return Err(LogError::io(&self.path)(e));
+        }
         sync_directory(&self.dir)?;
         Ok(next)
     }
