@@ -9,8 +9,8 @@ use crate::facts::Facts;
 use crate::state::Process;
 use crate::verdict::{Decision, Finding, Level, Verdict};
 
-/// One line of the log.
-#[derive(Clone, Debug, PartialEq)]
+/// One line of the log. It serialises to the JSON of that line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
     /// Format version.
     pub v: u32,
@@ -19,17 +19,20 @@ pub struct Record {
     pub time: Timestamp,
     /// SHA-256 of the exact bytes of the line before, without its newline; zeros in the first line.
     pub prev: Digest,
+    #[serde(flatten)]
     pub content: Content,
 }
 
 /// What a line says.
 #[expect(clippy::large_enum_variant, reason = "records are read one at a time, and nearly all are events")]
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Content {
     Event(Event),
     /// A kind that this version does not know, with its fields.
     Foreign {
         kind: String,
+        #[serde(flatten)]
         fields: Map<String, Value>,
     },
 }

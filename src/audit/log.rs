@@ -4,17 +4,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::audit::event::{Event, Trouble, Unknown};
+use crate::audit::lock::{Held, LOCK_WAIT};
 use crate::audit::sync::{GroupSync, Ticket};
-use crate::audit::tail::{Book, same_file};
+use crate::audit::tail::Book;
 use crate::audit::unfinished::Unfinished;
 use crate::state::{Life, StateDir, StateError, private};
-
-/// How long an append waits for other processes' appends, each of which takes microseconds.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The audit log of a state directory, open for appending.
 #[derive(Debug)]
@@ -70,9 +66,7 @@ impl LogError {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> LogError + use<> {
         let path = path.to_owned();
         move |source| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                LogError::Full(path)
-            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::Full(path),
             _ => LogError::Io { path, source },
         }
     }
@@ -208,7 +202,7 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&mut Book, &Arc<GroupSync>) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
-        let _held = Held::take(&self.lock, &self.lock_path)?;
+        let _held = Held::exclusive(&self.lock, &self.lock_path)?;
         work(&mut self.book, &self.sync)
     }
 
@@ -220,38 +214,5 @@ impl Writer {
             self.stopped = Some((e.to_string(), self.book.seq()));
         }
         result
-    }
-}
-
-/// The file lock, held.
-struct Held<'a>(&'a File);
-
-impl<'a> Held<'a> {
-    fn take(lock: &'a File, path: &Path) -> Result<Self, LogError> {
-        let deadline = Instant::now() + LOCK_WAIT;
-        let mut tries = 0_u32;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(std::fs::TryLockError::WouldBlock) if Instant::now() > deadline => {
-                    return Err(LogError::Busy { path: path.to_owned() });
-                }
-                // flock(2) can wait, but not with a deadline: a stopped process would hang everybody.
-                Err(std::fs::TryLockError::WouldBlock) if tries < 50 => thread::yield_now(),
-                Err(std::fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(200)),
-                Err(std::fs::TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(std::fs::TryLockError::Error(e)) => return Err(LogError::io(path)(e)),
-            }
-            tries = tries.saturating_add(1);
-        }
-        let held = Held(lock);
-        if same_file(lock, path)? { Ok(held) } else { Err(LogError::Replaced { path: path.to_owned() }) }
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // Explicit: a child that was just forked holds a copy of the handle until it executes its program.
-        let _ = self.0.unlock();
     }
 }

@@ -16,6 +16,7 @@
 mod chain;
 mod event;
 mod lines;
+mod lock;
 mod log;
 pub mod read;
 mod sync;
@@ -32,7 +33,7 @@ pub use self::event::{
 };
 pub use self::log::{Log, LogError};
 pub use self::sync::Ticket;
-pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, VerifyError, verify};
+pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, verify};
 
 use crate::state::StateDir;
 

@@ -56,7 +56,7 @@ impl CallState {
 }
 
 /// Everything that the log says of one call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CallView {
     pub seq: u64,
     pub time: Timestamp,

@@ -55,7 +55,8 @@ impl StateError {
 impl StateDir {
     /// Makes the directory (0700) where it is missing, with `audit/` and `keys/` in it, and checks that it is ours alone.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StateError> {
-        let dir = StateDir { path: path.into() };
+        let path = path.into();
+        let dir = StateDir { path: std::path::absolute(&path).map_err(StateError::io(&path))? };
         for path in [dir.path.clone(), dir.audit(), dir.keys()] {
             DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(StateError::io(&path))?;
             check_directory(&path)?;

@@ -231,4 +231,32 @@ proptest! {
             .sum();
         prop_assert_eq!(aside, (damaged.len() - sound) as u64, "bytes were dropped");
     }
+
+    /// Whatever lies where the log, its head and its mark should be: nothing panics, and a record that is appended can be
+    /// read back from the end.
+    #[test]
+    fn i2_any_bytes_in_place_of_the_log_are_survived(
+        lines in proptest::collection::vec(0..10_usize, 0..12),
+        noise in proptest::collection::vec(any::<u8>(), 0..40),
+        head in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)),
+        settled in prop_oneof![Just("0".to_owned()), Just("700\n".to_owned()), "[0-9]{1,25}", any::<String>()],
+    ) {
+        let place = Place::with_records(2);
+        let whole = place.bytes();
+        let sound: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
+        let line = |at: &usize| sound.get(*at).copied().unwrap_or(&noise);
+        let log = lines.iter().map(line).collect::<Vec<_>>().concat();
+        fs::write(place.log(), log).unwrap();
+        fs::write(place.state.audit().join("settled"), settled).unwrap();
+        if let Some(head) = head {
+            fs::write(place.state.audit().join("head"), head).unwrap();
+        }
+        verify(&place.log()).unwrap();
+        let log = Log::open(&place.state).unwrap();
+        log.settle().unwrap();
+        log.append(&finished("after")).unwrap();
+        let last = portcullis::audit::read::newest(&place.log()).unwrap().next().unwrap().unwrap();
+        prop_assert_eq!(last.content, Content::Event(finished("after")));
+        verify(&place.log()).unwrap();
+    }
 }

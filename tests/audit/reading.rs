@@ -35,6 +35,9 @@ fn what_was_written_reads_back_forwards_and_backwards() {
     let mut backwards: Vec<_> = read::newest(&place.log()).unwrap().map(Result::unwrap).collect();
     backwards.reverse();
     assert_eq!(backwards, forwards);
+    let text = String::from_utf8(place.bytes()).unwrap();
+    let again: Vec<String> = forwards.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    assert_eq!(again, text.lines().collect::<Vec<_>>(), "a record's JSON is not its line");
     assert_eq!(read::last(&place.log(), 2).unwrap(), forwards[2..]);
     assert_eq!(read::last(&place.log(), 99).unwrap(), forwards);
 }
