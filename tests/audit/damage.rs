@@ -101,6 +101,24 @@ fn lines_cut_from_the_end_are_found_and_recorded() {
 }
 
 #[test]
+fn a_tail_that_a_power_cut_took_is_told_from_one_that_somebody_cut() {
+    let place = Place::with_records(1);
+    let whole = place.bytes();
+    let last = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+    let head = String::from_utf8(head_of(&whole)).unwrap();
+    let boot = portcullis::state::Process::current().boot.as_str();
+    let earlier = head.replace(boot, "11111111-2222-3333-4444-555555555555");
+    fs::write(place.state.audit().join("head"), earlier).unwrap();
+    fs::write(place.log(), &whole[..last]).unwrap();
+    Log::open(&place.state).unwrap();
+    assert!(
+        matches!(troubles(&place)[..], [Trouble::Cut { from: 3, to: 3, rebooted: true, .. }]),
+        "{:?}",
+        troubles(&place)
+    );
+}
+
+#[test]
 fn i3_a_torn_last_line_is_set_aside_and_recorded_wherever_it_was_cut() {
     let place = Place::with_records(1);
     Log::open(&place.state).unwrap().append(&finished("last")).unwrap();

@@ -83,6 +83,16 @@ fn a_call_is_shown_with_its_approval_and_its_outcome() {
     assert_eq!((plain.state, plain.approvals.len()), (CallState::Denied, 0));
 
     assert!(matches!(read::find_call(&place.log(), "call"), Err(ReadError::Ambiguous { ids, .. }) if ids.len() == 3));
+    log.append(&decided("call-plain-2", Decision::Deny)).unwrap();
+    for i in 0..20 {
+        log.append(&decided(&format!("call-{i}"), Decision::Deny)).unwrap();
+    }
+    log.append(&decided("call", Decision::Deny)).unwrap();
+    for (part, id) in [("call-plain", "call-plain"), ("ain-2", "call-plain-2"), ("call", "call")] {
+        assert_eq!(read::find_call(&place.log(), part).unwrap().decided.call.id, id, "found by `{part}`");
+    }
+    let many = read::find_call(&place.log(), "call-").unwrap_err();
+    assert!(matches!(&many, ReadError::Ambiguous { ids, .. } if ids.len() == 5), "{many}");
     assert!(matches!(read::find_call(&place.log(), "none"), Err(ReadError::NotFound(_))));
     assert!(matches!(read::find_call(&place.log(), "cal"), Err(ReadError::TooShort(_))));
 }
