@@ -10,33 +10,38 @@ use crate::audit::LogError;
 use crate::audit::tail::same_file;
 
 /// How long anybody waits for other processes' appends, each of which takes microseconds.
-pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The lock (flock(2)), held.
 pub(super) struct Held<'a>(&'a File);
 
 impl<'a> Held<'a> {
     /// For appending.
-    pub(super) fn exclusive(lock: &'a File, path: &Path) -> Result<Self, LogError> {
-        Self::take(lock, path, File::try_lock)
+    pub(super) fn exclusive(lock: &'a File, path: &Path, wait: Duration) -> Result<Self, LogError> {
+        Self::take(lock, path, wait, File::try_lock)
     }
 
     /// For looking at the log while nobody appends.
     pub(super) fn shared(lock: &'a File, path: &Path) -> Result<Self, LogError> {
-        Self::take(lock, path, File::try_lock_shared)
+        Self::take(lock, path, LOCK_WAIT, File::try_lock_shared)
     }
 
     /// flock(2) can wait, but not with a deadline: a process that was stopped with the lock would hang everybody.
-    fn take(lock: &'a File, path: &Path, attempt: fn(&File) -> Result<(), TryLockError>) -> Result<Self, LogError> {
-        let deadline = Instant::now() + LOCK_WAIT;
+    fn take(
+        lock: &'a File,
+        path: &Path,
+        wait: Duration,
+        attempt: fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self, LogError> {
+        let deadline = Instant::now() + wait;
         let mut tries = 0_u32;
         loop {
             match attempt(lock) {
                 Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries < 50 => thread::yield_now(),
                 Err(TryLockError::WouldBlock) if Instant::now() > deadline => {
                     return Err(LogError::Busy { path: path.to_owned() });
                 }
-                Err(TryLockError::WouldBlock) if tries < 50 => thread::yield_now(),
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(200)),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(e)) => return Err(LogError::io(path)(e)),

@@ -226,7 +226,7 @@ impl Book {
 
 fn after(tail: Tail, line: &[u8]) -> Tail {
     let content = line.strip_suffix(b"\n").unwrap_or(line);
-    Tail { seq: tail.seq + 1, prev: Digest::of(content), size: tail.size + line.len() as u64 }
+    Tail { seq: tail.seq.saturating_add(1), prev: Digest::of(content), size: tail.size + line.len() as u64 }
 }
 
 /// Whether a name still leads to the file that was opened under it.
