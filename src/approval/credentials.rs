@@ -109,8 +109,7 @@ pub struct Credentials {
 impl Credentials {
     /// Opens the store. At first start it makes the operator's own token, in `keys/operator.token`.
     pub fn open(state: &StateDir) -> Result<Self, CredentialError> {
-        let credentials =
-            Credentials { database: Database::open(state, Synchronous::Full)?, state: state.clone() };
+        let credentials = Credentials { database: Database::open(state, Synchronous::Full)?, state: state.clone() };
         let token = credentials.operator_token()?;
         let operator = Role::Operator(user_name());
         if !credentials.knows(&OPERATOR, &token.hash())? {
@@ -146,8 +145,14 @@ impl Credentials {
         Ok(())
     }
 
-    /// Revokes every token of a role. Gives how many there were.
+    /// Revokes every token of a role. Gives how many there were. Where the operator's own is among them, the next start
+    /// makes another.
     pub fn revoke(&self, role: &Role) -> Result<usize, CredentialError> {
+        let own = self.operator_token()?;
+        if self.name_of(&OPERATOR, &own.hash())?.is_some_and(|name| *role == Role::Operator(name)) {
+            let path = self.state.keys().join("operator.token");
+            std::fs::remove_file(&path).map_err(StateError::io(&path))?;
+        }
         Ok(self.database.with(|c| {
             c.execute("DELETE FROM credential WHERE role = ?1 AND name = ?2", params![role.kind().word, role.name()])
         })?)
@@ -258,6 +263,12 @@ mod tests {
         let credentials = Credentials::open(&state).unwrap();
         assert_eq!(credentials.operator_token().unwrap(), token, "a second start made another token");
         assert!(matches!(credentials.role_of(token.expose()).unwrap(), Role::Operator(_)));
+        credentials.revoke(&credentials.role_of(token.expose()).unwrap()).unwrap();
+        drop(credentials);
+        let credentials = Credentials::open(&state).unwrap();
+        assert!(credentials.role_of(token.expose()).is_err(), "a restart brought a revoked token back");
+        let token = credentials.operator_token().unwrap();
+        assert!(credentials.role_of(token.expose()).is_ok(), "no token was made in place of the revoked one");
         let issued = credentials.issue(&Role::Agent("a".into()), Timestamp::now()).unwrap();
         for entry in std::fs::read_dir(temp.path().join("s")).unwrap().flatten().filter(|e| e.path().is_file()) {
             let bytes = std::fs::read(entry.path()).unwrap();

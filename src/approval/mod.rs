@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credentials::{CredentialError, Credentials, Role, Token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
-pub use self::store::{ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Store};
+pub use self::store::{ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
 use crate::call::Digest;

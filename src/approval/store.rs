@@ -59,11 +59,23 @@ pub struct Exact {
     pub verdict: Verdict,
 }
 
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requested {
+    pub approval: Approval,
+    /// It is new; otherwise the session asked for the same before.
+    pub fresh: bool,
+    /// An approval of the same call that the new one replaces, because it has lapsed or shows other findings.
+    pub superseded: Option<Approval>,
+}
+
 /// Why an approval does not go the way that was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
     /// The answer to an agent is 403.
-    #[error("{agent} may not answer approvals: an agent cannot approve itself; use an operator's or a reviewer's credential")]
+    #[error(
+        "{agent} may not answer approvals: an agent cannot approve itself; use an operator's or a reviewer's credential"
+    )]
     AgentCredential { agent: Role },
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -94,32 +106,34 @@ impl Store {
     }
 
     /// Makes a pending approval. Where the session already asks for the same digest with the same findings, it is that one.
-    pub fn request(&self, ask: &Ask<'_>, now: Timestamp) -> Result<Approval, ApprovalError> {
+    pub fn request(&self, ask: &Ask<'_>, now: Timestamp) -> Result<Requested, ApprovalError> {
         let id = ApprovalId::random().map_err(SealError::from)?;
         let exact = serde_json::to_vec(&Exact { call: ask.call.clone(), verdict: ask.verdict.clone() })?;
         let sealed = self.seal.close(&exact, &bound(&id, &ask.digest))?;
         let fresh = self.pending(id, ask, now);
         let findings = serde_json::to_string(&fresh.findings)?;
-        let approval = self.database.with(|c| {
-            let tx = c.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            if let Some(found) = pending_for(&tx, &fresh)? {
+        let requested = self.change(|tx| {
+            let mut superseded = pending_for(tx, &fresh)?;
+            if let Some(found) = &mut superseded {
                 if found.expires > now && found.findings == fresh.findings && found.level == fresh.level {
-                    return Ok(Some(found));
+                    return Ok(Some(Requested { approval: found.clone(), fresh: false, superseded: None }));
                 }
-                // Out of date: what it shows is not what is asked now.
-                end(&tx, &found.id, Status::Expired)?;
+                // What it shows is not what is asked now.
+                end(tx, &found.id, Status::Expired)?;
+                found.status = Status::Expired;
             }
             let waiting: u32 = tx
-                .prepare_cached("SELECT count(*) FROM approval WHERE session = ?1 AND status = 'pending' AND expires > ?2")?
+                .prepare_cached(
+                    "SELECT count(*) FROM approval WHERE session = ?1 AND status = 'pending' AND expires > ?2",
+                )?
                 .query_row(params![fresh.session, millis(now)], |row| row.get(0))?;
             if waiting >= MAX_PENDING {
                 return Ok(None);
             }
-            insert(&tx, &fresh, &findings, &sealed)?;
-            tx.commit()?;
-            Ok(Some(fresh.clone()))
+            insert(tx, &fresh, &findings, &sealed)?;
+            Ok(Some(Requested { approval: fresh.clone(), fresh: true, superseded }))
         })?;
-        approval.ok_or(ApprovalError::TooMany { session: fresh.session })
+        requested.ok_or(ApprovalError::TooMany { session: fresh.session })
     }
 
     /// All approvals, or those of one status, the oldest first.

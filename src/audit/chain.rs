@@ -49,7 +49,7 @@ pub enum Unreadable {
 struct Line<'a> {
     v: u32,
     seq: u64,
-    time: String,
+    time: Timestamp,
     prev: Digest,
     #[serde(flatten)]
     event: &'a Event,
@@ -57,7 +57,8 @@ struct Line<'a> {
 
 /// The bytes of a record, with the newline at their end.
 pub(super) fn compose(seq: u64, prev: Digest, event: &Event) -> Result<Vec<u8>, LogError> {
-    let time = format!("{:.6}", Timestamp::now());
+    let now = Timestamp::now();
+    let time = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
     let mut bytes = serde_json::to_vec(&Line { v: FORMAT, seq, time, prev, event }).map_err(LogError::Json)?;
     bytes.push(b'\n');
     if bytes.len() > MAX_LINE {
@@ -156,10 +157,8 @@ mod tests {
     fn i2_deep_nesting_is_an_error_for_the_writer_and_for_the_reader() {
         assert_eq!(depth(br#"{"a":"[[[\"[","b":[{}]}"#), 3, "brackets in strings do not nest");
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        let line = format!(
-            r#"{{"v":1,"seq":0,"time":"2026-11-30T00:00:00Z","prev":"{}","kind":"x","deep":{deep}}}"#,
-            zeros()
-        );
+        let line =
+            format!(r#"{{"v":1,"seq":0,"time":"2026-11-30T00:00:00Z","prev":"{}","kind":"x","deep":{deep}}}"#, zeros());
         assert!(matches!(parse(line.as_bytes()), Err(Unreadable::Depth)));
     }
 }

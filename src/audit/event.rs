@@ -9,7 +9,7 @@ use crate::facts::Facts;
 use crate::state::Process;
 use crate::verdict::{Decision, Finding, Level, Verdict};
 
-/// One line of the log. Written back as JSON it has the fields of the line.
+/// One line of the log. It serialises to the JSON of that line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
     /// Format version.
@@ -24,6 +24,7 @@ pub struct Record {
 }
 
 /// What a line says.
+#[expect(clippy::large_enum_variant, reason = "records are read one at a time, and nearly all are events")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {

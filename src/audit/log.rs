@@ -4,17 +4,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::audit::event::{Event, Trouble, Unknown};
+use crate::audit::lock::{Held, LOCK_WAIT};
 use crate::audit::sync::{GroupSync, Ticket};
-use crate::audit::tail::{Book, same_file};
+use crate::audit::tail::Book;
 use crate::audit::unfinished::Unfinished;
 use crate::state::{Life, StateDir, StateError, private};
-
-/// How long an append waits for other processes' appends, each of which takes microseconds.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The audit log of a state directory, open for appending.
 #[derive(Debug)]
@@ -29,6 +26,9 @@ struct Writer {
     lock_path: PathBuf,
     book: Book,
     sync: Arc<GroupSync>,
+    /// The last attempt waited for the lock in vain. Until one succeeds nobody waits: the callers that queue here would
+    /// otherwise wait one after the other.
+    busy: bool,
     /// Why nothing more is appended, and the first record that may be affected.
     stopped: Option<(String, u64)>,
 }
@@ -70,9 +70,7 @@ impl LogError {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> LogError + use<> {
         let path = path.to_owned();
         move |source| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                LogError::Full(path)
-            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::Full(path),
             _ => LogError::Io { path, source },
         }
     }
@@ -154,8 +152,9 @@ impl Log {
             unfinished.read_on()?;
             let lost: Vec<Unknown> = unfinished.calls().filter(|call| call.process.life() == Life::Gone).collect();
             for call in &lost {
-                tail = book.append(tail, &Event::Unknown(call.clone()))?;
-                sync.written(tail.seq - 1);
+                let next = book.append(tail, &Event::Unknown(call.clone()))?;
+                sync.written(tail.seq);
+                tail = next;
             }
             unfinished.read_on()?;
             unfinished.save()?;
@@ -189,7 +188,7 @@ impl Writer {
             .map_err(LogError::io(&lock_path))?;
         let book = Book::open(state)?;
         let sync = Arc::new(GroupSync::new(book.handle()?));
-        Ok(Writer { lock, lock_path, book, sync, stopped: None })
+        Ok(Writer { lock, lock_path, book, sync, busy: false, stopped: None })
     }
 
     fn ready(&self) -> Result<(), LogError> {
@@ -208,7 +207,10 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&mut Book, &Arc<GroupSync>) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
-        let _held = Held::take(&self.lock, &self.lock_path)?;
+        let wait = if self.busy { Duration::ZERO } else { LOCK_WAIT };
+        let held = Held::exclusive(&self.lock, &self.lock_path, wait);
+        self.busy = matches!(held, Err(LogError::Busy { .. }));
+        let _held = held?;
         work(&mut self.book, &self.sync)
     }
 
@@ -223,35 +225,40 @@ impl Writer {
     }
 }
 
-/// The file lock, held.
-struct Held<'a>(&'a File);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{Content, Finished, Outcome, Recovered, log_file, read};
 
-impl<'a> Held<'a> {
-    fn take(lock: &'a File, path: &Path) -> Result<Self, LogError> {
-        let deadline = Instant::now() + LOCK_WAIT;
-        let mut tries = 0_u32;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(std::fs::TryLockError::WouldBlock) if Instant::now() > deadline => {
-                    return Err(LogError::Busy { path: path.to_owned() });
-                }
-                // flock(2) can wait, but not with a deadline: a stopped process would hang everybody.
-                Err(std::fs::TryLockError::WouldBlock) if tries < 50 => thread::yield_now(),
-                Err(std::fs::TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(200)),
-                Err(std::fs::TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(std::fs::TryLockError::Error(e)) => return Err(LogError::io(path)(e)),
-            }
-            tries = tries.saturating_add(1);
-        }
-        let held = Held(lock);
-        if same_file(lock, path)? { Ok(held) } else { Err(LogError::Replaced { path: path.to_owned() }) }
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // Explicit: a child that was just forked holds a copy of the handle until it executes its program.
-        let _ = self.0.unlock();
+    #[test]
+    fn i3_a_failed_sync_stops_the_log_until_it_is_opened_anew_and_that_is_recorded() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(temp.path().join("s")).unwrap();
+        let log = Log::open(&state).unwrap();
+        let event = Event::Finished(Finished {
+            call_id: "c".into(),
+            outcome: Outcome::Ok,
+            ms: 0,
+            output_bytes: 0,
+            output_digest: None,
+        });
+        log.append_durable(&event).unwrap();
+        // A disk that fails to sync: a pipe, for which fdatasync(2) answers EINVAL.
+        let (_reader, writer) = io::pipe().unwrap();
+        log.lock().sync = Arc::new(GroupSync::new(File::from(std::os::fd::OwnedFd::from(writer))));
+        let ticket = log.append(&event).unwrap();
+        assert!(matches!(ticket.synced(), Err(LogError::Stopped { .. })), "the record was said to be on disk");
+        assert!(matches!(log.append(&event), Err(LogError::Stopped { .. })), "the log took another record");
+        assert!(log.stopped().is_some_and(|why| why.contains("did not take")), "{:?}", log.stopped());
+        log.reopen().unwrap();
+        assert!(matches!(ticket.synced(), Err(LogError::Stopped { .. })), "an old failure was forgotten");
+        log.append_durable(&event).unwrap();
+        let records: Vec<_> = read::records(&log_file(&state)).unwrap().map(Result::unwrap).collect();
+        let Content::Event(Event::Recovered(Recovered { trouble: Trouble::Stopped { from, .. }, .. })) =
+            &records[3].content
+        else {
+            panic!("the failure is not on record: {records:?}");
+        };
+        assert_eq!((*from, records.len()), (0, 5), "records from 0 on may have missed the disk that failed");
     }
 }

@@ -16,6 +16,7 @@
 mod chain;
 mod event;
 mod lines;
+mod lock;
 mod log;
 pub mod read;
 mod sync;
@@ -25,14 +26,14 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+pub use self::chain::Unreadable;
 pub use self::event::{
     ApprovalEvent, Change, Content, Control, Decided, Event, Finished, Hashes, Opened, Outcome, Record, Recovered,
     Rejected, Step, Trouble, Unknown,
 };
-pub use self::chain::Unreadable;
 pub use self::log::{Log, LogError};
 pub use self::sync::Ticket;
-pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, VerifyError, verify};
+pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, verify};
 
 /// The format version that this program writes. Readers accept newer ones: they add fields and kinds.
 pub const FORMAT: u32 = 1;

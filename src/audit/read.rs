@@ -15,20 +15,23 @@ use crate::state::{Life, Process};
 use crate::verdict::Decision;
 
 /// The fewest characters of a call's id that name it.
-const MIN_PREFIX: usize = 4;
+const MIN_PART: usize = 4;
+
+/// How many calls are named where an id is ambiguous.
+const MAX_NAMED: usize = 5;
 
 /// Why a log, or a call in it, cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("`{prefix}` names {} calls: give more of the id, such as {}", .ids.len(), .ids.join(" or "))]
-    Ambiguous { prefix: String, ids: Vec<String> },
+    #[error("`{part}` names {} calls or more: give more of the id, such as {}", .ids.len(), .ids.join(" or "))]
+    Ambiguous { part: String, ids: Vec<String> },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} byte {offset}: not a record: {source}; `portcullis audit verify` says what is broken", path.display())]
     NoRecord { path: PathBuf, offset: u64, source: Unreadable },
-    #[error("no call whose id starts with `{0}` is in the log")]
+    #[error("no call whose id starts or ends with `{0}` is in the log")]
     NotFound(String),
-    #[error("`{0}` is too short: give at least {MIN_PREFIX} characters of the call's id")]
+    #[error("`{0}` is too short: give at least {MIN_PART} characters of the call's id")]
     TooShort(String),
 }
 
@@ -56,7 +59,7 @@ impl CallState {
 }
 
 /// Everything that the log says of one call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CallView {
     pub seq: u64,
     pub time: Timestamp,
@@ -88,68 +91,109 @@ pub fn last(log: &Path, count: usize) -> Result<Vec<Record>, ReadError> {
     Ok(records)
 }
 
-/// The call whose id starts with `prefix`.
-pub fn find_call(log: &Path, prefix: &str) -> Result<CallView, ReadError> {
-    if prefix.len() < MIN_PREFIX {
-        return Err(ReadError::TooShort(prefix.to_owned()));
+/// The call with this id, or the only one whose id starts or ends with `part`: ids sort by time, so that those of one day
+/// start alike. Lines that cannot be read are passed over: `verify` speaks of them.
+pub fn find_call(log: &Path, part: &str) -> Result<CallView, ReadError> {
+    if part.len() < MIN_PART {
+        return Err(ReadError::TooShort(part.to_owned()));
     }
-    let mut ids: Vec<String> = Vec::new();
-    let (mut decided, mut finished, mut unknown) = (None, None, false);
-    let mut lines = records(log)?.lines;
-    while let Some(line) = lines.next().map_err(io_error(log))? {
-        let unreadable = no_record(log, line.offset);
-        if line.end == End::Missing {
-            break;
-        }
-        let kind = match Header::parse(line.bytes) {
-            Ok(header) => header.kind,
-            Err(e) => return Err(unreadable(e)),
+    let mut candidates: Vec<Candidate> = Vec::new();
+    each_line(log, |kind, offset, bytes| {
+        let Some(Mention::Decided { id, .. } | Mention::Ended { id, .. }) = Mention::of(kind, bytes) else {
+            return Ok(());
         };
-        let Some(Mention::Decided { id, .. } | Mention::Ended { id, .. }) = Mention::of(&kind, line.bytes) else {
-            continue;
-        };
-        if !id.starts_with(prefix) {
-            continue;
+        if !(id.starts_with(part) || id.ends_with(part)) {
+            return Ok(());
         }
-        if !ids.contains(&id) {
-            ids.push(id);
+        let known = candidates.iter().position(|candidate| candidate.id == id);
+        if known.is_none() && (id == part || candidates.len() < MAX_NAMED) {
+            candidates.push(Candidate { id: id.clone(), decided: None, finished: None, unknown: false });
         }
-        match parse(line.bytes).map_err(unreadable)? {
-            Record { seq, time, content: Content::Event(Event::Decided(d)), .. } => decided = Some((seq, time, d)),
-            Record { time, content: Content::Event(Event::Finished(f)), .. } => finished = Some((time, f)),
-            _ => unknown = true,
+        let at = known.unwrap_or(candidates.len().saturating_sub(1));
+        // Beyond the limit only an exact match is still of interest.
+        if let Some(candidate) = candidates.get_mut(at).filter(|candidate| candidate.id == id) {
+            candidate.note(parse(bytes).map_err(no_record(log, offset))?);
+        }
+        Ok(())
+    })?;
+    if let Some(exact) = candidates.iter().position(|candidate| candidate.id == part) {
+        candidates = vec![candidates.swap_remove(exact)];
+    }
+    match (candidates.pop(), candidates.is_empty()) {
+        (Some(candidate), true) => candidate.view(log)?.ok_or_else(|| ReadError::NotFound(part.to_owned())),
+        (Some(last), false) => {
+            let ids = candidates.into_iter().map(|candidate| candidate.id).chain([last.id]).collect();
+            Err(ReadError::Ambiguous { part: part.to_owned(), ids })
+        }
+        (None, _) => Err(ReadError::NotFound(part.to_owned())),
+    }
+}
+
+/// What was found of a call so far.
+struct Candidate {
+    id: String,
+    decided: Option<(u64, Timestamp, Box<Decided>)>,
+    finished: Option<(Timestamp, Finished)>,
+    unknown: bool,
+}
+
+impl Candidate {
+    fn note(&mut self, record: Record) {
+        let Record { seq, time, content: Content::Event(event), .. } = record else { return };
+        match event {
+            Event::Decided(decided) => self.decided = Some((seq, time, decided)),
+            Event::Finished(finished) => self.finished = Some((time, finished)),
+            Event::Unknown(_) => self.unknown = true,
+            Event::Approval(_) | Event::Control(_) | Event::Opened(_) | Event::Recovered(_) | Event::Rejected(_) => {}
         }
     }
-    let (1, Some((seq, time, decided))) = (ids.len(), decided) else {
-        return Err(match ids.len() {
-            0 | 1 => ReadError::NotFound(prefix.to_owned()),
-            _ => ReadError::Ambiguous { prefix: prefix.to_owned(), ids },
-        });
-    };
-    let state = match decided.effective {
-        Decision::Deny => CallState::Denied,
-        Decision::Ask(_) => CallState::Asked,
-        Decision::Allow if finished.is_some() => CallState::Finished,
-        Decision::Allow if unknown => CallState::OutcomeUnknown,
-        Decision::Allow => CallState::unfinished(&decided.process),
-    };
-    let approvals = approvals_of(log, &decided)?;
-    Ok(CallView { seq, time, decided, approvals, finished, state })
+
+    fn view(self, log: &Path) -> Result<Option<CallView>, ReadError> {
+        let Some((seq, time, decided)) = self.decided else { return Ok(None) };
+        let state = match decided.effective {
+            Decision::Deny => CallState::Denied,
+            Decision::Ask(_) => CallState::Asked,
+            Decision::Allow if self.finished.is_some() => CallState::Finished,
+            Decision::Allow if self.unknown => CallState::OutcomeUnknown,
+            Decision::Allow => CallState::unfinished(&decided.process),
+        };
+        let approvals = approvals_of(log, &decided)?;
+        Ok(Some(CallView { seq, time, decided, approvals, finished: self.finished, state }))
+    }
 }
 
 fn approvals_of(log: &Path, decided: &Decided) -> Result<Vec<(Timestamp, ApprovalEvent)>, ReadError> {
     let mut steps = Vec::new();
-    if decided.grant.is_none() && decided.pending.is_none() {
+    let ours: Vec<&String> = decided.grant.iter().chain(&decided.pending).collect();
+    if ours.is_empty() {
         return Ok(steps);
     }
-    for record in records(log)? {
-        if let Record { time, content: Content::Event(Event::Approval(step)), .. } = record?
-            && [&decided.grant, &decided.pending].contains(&&Some(step.approval.clone()))
+    each_line(log, |kind, offset, bytes| {
+        if kind != "approval" {
+            return Ok(());
+        }
+        if let Record { time, content: Content::Event(Event::Approval(step)), .. } =
+            parse(bytes).map_err(no_record(log, offset))?
+            && ours.contains(&&step.approval)
         {
             steps.push((time, step));
         }
-    }
+        Ok(())
+    })?;
     Ok(steps)
+}
+
+/// Calls `visit` with the kind, the place and the bytes of every line that has a header.
+fn each_line(log: &Path, mut visit: impl FnMut(&str, u64, &[u8]) -> Result<(), ReadError>) -> Result<(), ReadError> {
+    let mut lines = records(log)?.lines;
+    while let Some(line) = lines.next().map_err(io_error(log))? {
+        if line.end == End::Newline
+            && let Ok(header) = Header::parse(line.bytes)
+        {
+            visit(&header.kind, line.offset, line.bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// See [`records`].

@@ -62,7 +62,7 @@ impl GroupSync {
     /// Notes a record whose bytes were written. Called in the order of the records.
     pub(super) fn written(self: &Arc<Self>, seq: u64) -> Ticket {
         let mut state = self.lock();
-        state.written = Mark { count: state.written.count + 1, next_seq: seq + 1 };
+        state.written = Mark { count: state.written.count + 1, next_seq: seq.saturating_add(1) };
         Ticket { sync: Arc::clone(self), number: state.written.count, seq }
     }
 

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
+use crate::audit::LogError;
 use crate::audit::chain::{Header, compose, zeros};
 use crate::audit::event::{Event, Opened, Recovered, Trouble};
 use crate::audit::lines::{line_before, line_start};
-use crate::audit::LogError;
 use crate::call::Digest;
 use crate::state::{Process, StateDir, private, sync_directory};
 
@@ -184,7 +184,8 @@ impl Book {
         let process = Process::current().clone();
         let gateway = env!("CARGO_PKG_VERSION").to_owned();
         let opened = (tail.seq == 0).then(|| Event::Opened(Opened { gateway, process: process.clone() }));
-        let recovered = troubles.into_iter().map(|t| Event::Recovered(Recovered { trouble: t, process: process.clone() }));
+        let recovered =
+            troubles.into_iter().map(|t| Event::Recovered(Recovered { trouble: t, process: process.clone() }));
         let (mut bytes, mut next) = (Vec::new(), tail);
         for event in opened.into_iter().chain(recovered) {
             let line = compose(next.seq, next.prev, &event)?;
@@ -204,7 +205,13 @@ impl Book {
             file.sync_data()?;
             self.write_head(next)
         };
-        write().map_err(LogError::io(&self.path))?;
+        if let Err(e) = write() {
+            // As in `append`. A fragment that is overwritten in part stays torn: its copy lies beside the log.
+            if size == tail.size {
+                let _ = self.file.set_len(size);
+            }
+            return Err(LogError::io(&self.path)(e));
+        }
         sync_directory(&self.dir)?;
         Ok(next)
     }
@@ -219,7 +226,7 @@ impl Book {
 
 fn after(tail: Tail, line: &[u8]) -> Tail {
     let content = line.strip_suffix(b"\n").unwrap_or(line);
-    Tail { seq: tail.seq + 1, prev: Digest::of(content), size: tail.size + line.len() as u64 }
+    Tail { seq: tail.seq.saturating_add(1), prev: Digest::of(content), size: tail.size + line.len() as u64 }
 }
 
 /// Whether a name still leads to the file that was opened under it.
@@ -269,4 +276,3 @@ impl Head {
         Some(HeadAt { seq, hash, size, boot })
     }
 }
-

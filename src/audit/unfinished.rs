@@ -84,13 +84,16 @@ impl Unfinished {
 
     /// The saved place, or the log's start where that is no start of a line.
     fn saved(&self) -> io::Result<u64> {
-        let mut text = String::new();
-        (&self.settled).take(64).read_to_string(&mut text)?;
-        let offset: u64 = text.trim().parse().unwrap_or(0);
+        let mut text = Vec::new();
+        (&self.settled).take(64).read_to_end(&mut text)?;
+        let offset: u64 = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let mut byte = [0];
         let starts_a_line = match offset.checked_sub(1) {
             None => true,
-            Some(newline) => self.log.read_at(&mut byte, newline)? == 1 && byte == *b"\n",
+            Some(newline) if offset <= self.log.metadata()?.len() => {
+                self.log.read_at(&mut byte, newline)? == 1 && byte == *b"\n"
+            }
+            Some(_) => false,
         };
         Ok(if starts_a_line { offset } else { 0 })
     }

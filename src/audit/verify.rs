@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::audit::chain::{Header, zeros};
 use crate::audit::lines::{End, Line, Lines};
+use crate::audit::lock::Held;
 use crate::audit::tail::{Head, HeadAt};
 use crate::audit::unfinished::Mention;
-use crate::audit::{MAX_LINE, read::CallState};
+use crate::audit::{LogError, MAX_LINE, read::CallState};
 use crate::call::Digest;
 use crate::state::Process;
 use crate::verdict::Decision;
@@ -21,7 +23,7 @@ use crate::verdict::Decision;
 const DESCRIBED: usize = 100;
 
 /// What a log holds, and whether it is whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub records: u64,
     /// Bytes of complete lines.
@@ -43,7 +45,7 @@ pub struct Report {
 }
 
 /// Counts of calls by what was answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
     pub allowed: u64,
     pub asked: u64,
@@ -56,7 +58,7 @@ pub struct Calls {
 }
 
 /// A place where the chain does not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Break {
     /// From 1.
     pub line: u64,
@@ -65,45 +67,54 @@ pub struct Break {
     pub flaw: Flaw,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Flaw {
     /// The line carries another hash than the line before it has: that line was altered, or lines between the two were
     /// removed, added or moved.
-    Prev { expected: Digest, found: Digest },
-    Seq { expected: u64, found: u64 },
+    Prev {
+        expected: Digest,
+        found: Digest,
+    },
+    Seq {
+        expected: u64,
+        found: u64,
+    },
     TooLong,
-    Unreadable { error: String },
+    Unreadable {
+        error: String,
+    },
 }
 
 /// An incomplete last line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Torn {
     pub offset: u64,
     pub bytes: u64,
 }
 
 /// What the `head` file beside the log says. Only it can tell that the last lines are missing or altered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
 pub enum HeadState {
     /// There is none, as beside a copy of a log.
     Absent,
     /// It names the last record and its hash.
     Agrees,
     /// It names record `seq`, which has other bytes now.
-    Altered { seq: u64, expected: Digest },
+    Altered {
+        seq: u64,
+        expected: Digest,
+    },
     /// It names record `seq`, which is missing.
-    Cut { seq: u64 },
+    Cut {
+        seq: u64,
+    },
     /// It names an earlier record, as after a crash: the next append brings it up to date.
-    Lags { records: u64 },
+    Lags {
+        records: u64,
+    },
     Unreadable,
-}
-
-/// A log that could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", path.display())]
-pub struct VerifyError {
-    path: PathBuf,
-    source: io::Error,
 }
 
 impl Report {
@@ -139,38 +150,32 @@ impl fmt::Display for Flaw {
 }
 
 /// Reads a whole log and checks it. Memory grows with the calls that are unfinished at the same time, not with the log.
-pub fn verify(log: &Path) -> Result<Report, VerifyError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| VerifyError { path, source }
-    };
-    let file = File::open(log).map_err(failed(log))?;
-    let dir = log.parent().unwrap_or(Path::new(""));
-    let (head, size) = snapshot(&file, dir).map_err(failed(log))?;
+pub fn verify(log: &Path) -> Result<Report, LogError> {
+    let file = File::open(log).map_err(LogError::io(log))?;
+    let (head, size) = snapshot(&file, log)?;
     let mut check = Check::new(head);
     let mut lines = Lines::new(BufReader::with_capacity(1 << 18, file.take(size)), 0);
-    while let Some(line) = lines.next().map_err(failed(log))? {
+    while let Some(line) = lines.next().map_err(LogError::io(log))? {
         check.line(&line);
     }
     Ok(check.finish())
 }
 
 /// The head and the size of the log at one moment: no append is under way where there is a lock to be had.
-fn snapshot(file: &File, dir: &Path) -> io::Result<(Option<Head>, u64)> {
-    let lock = match File::open(dir.join("lock")) {
-        Ok(lock) => Some(lock),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => return Err(e),
+fn snapshot(file: &File, log: &Path) -> Result<(Option<Head>, u64), LogError> {
+    let beside = |name: &str| -> Result<_, LogError> {
+        let path = log.with_file_name(name);
+        match File::open(&path) {
+            Ok(file) => Ok(Some((file, path))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(LogError::io(&path)(e)),
+        }
     };
-    if let Some(lock) = &lock {
-        lock.lock_shared()?;
-    }
-    let head = match File::open(dir.join("head")) {
-        Ok(head) => Some(Head::read(&head)?),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => return Err(e),
-    };
-    Ok((head, file.metadata()?.len()))
+    let lock = beside("lock")?;
+    let _held = lock.as_ref().map(|(lock, path)| Held::shared(lock, path)).transpose()?;
+    let head = beside("head")?.map(|(head, path)| Head::read(&head).map_err(LogError::io(&path))).transpose()?;
+    let size = file.metadata().map_err(LogError::io(log))?.len();
+    Ok((head, size))
 }
 
 /// The state of a verification between two lines.

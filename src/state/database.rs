@@ -92,7 +92,10 @@ impl Database {
     }
 
     /// Runs `work` with the connection.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, DatabaseError> {
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
         work(&mut self.lock()).map_err(sqlite(&self.path))
     }
 

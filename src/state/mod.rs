@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use self::database::{DatabaseError, Synchronous};
 pub(crate) use self::database::{Database, millis, timestamp};
+pub use self::database::{DatabaseError, Synchronous};
 pub use self::process::{Life, Process};
 pub use self::sessions::Sessions;
 
@@ -55,7 +55,8 @@ impl StateError {
 impl StateDir {
     /// Makes the directory (0700) where it is missing, with `audit/` and `keys/` in it, and checks that it is ours alone.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StateError> {
-        let dir = StateDir { path: path.into() };
+        let path = path.into();
+        let dir = StateDir { path: std::path::absolute(&path).map_err(StateError::io(&path))? };
         for path in [dir.path.clone(), dir.audit(), dir.keys()] {
             DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(StateError::io(&path))?;
             check_directory(&path)?;
@@ -112,7 +113,10 @@ pub(crate) fn private() -> OpenOptions {
 
 /// Reads a secret file, or makes it with `fresh` content that is on disk before its name is. Of two processes that make
 /// it at once, both get the content of the one that won.
-pub(crate) fn secret_file(path: &Path, fresh: impl FnOnce() -> Result<Vec<u8>, io::Error>) -> Result<Vec<u8>, StateError> {
+pub(crate) fn secret_file(
+    path: &Path,
+    fresh: impl FnOnce() -> Result<Vec<u8>, io::Error>,
+) -> Result<Vec<u8>, StateError> {
     match read_secret(path) {
         Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
         other => return other,

@@ -22,7 +22,7 @@ pub struct Process {
 pub enum Life {
     Alive,
     Gone,
-    /// It runs, or ran, in another PID namespace.
+    /// It runs, or ran, in another PID namespace, or nothing can be learnt of processes here.
     Unknowable,
 }
 
@@ -41,7 +41,8 @@ impl Process {
         let here = Process::current();
         if self.boot != here.boot {
             Life::Gone
-        } else if self.namespace != here.namespace {
+        } else if self.namespace != here.namespace || here.start == 0 {
+            // The second: there is no /proc to ask.
             Life::Unknowable
         } else if start_of(self.pid) == Some(self.start) {
             Life::Alive

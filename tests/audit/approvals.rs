@@ -12,9 +12,16 @@ fn open(place: &Place) -> Store {
     Store::open(&place.state, Lifetimes::default()).unwrap()
 }
 
-fn ask(store: &Store, digest: &str, level: Level, verdict: &Verdict, now: Timestamp) -> Result<Approval, ApprovalError> {
+fn ask(
+    store: &Store,
+    digest: &str,
+    level: Level,
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Result<Approval, ApprovalError> {
     let call = call("call-1");
-    store.request(&Ask { call: &call, digest: Digest::of(digest), verdict, level, operator: "olga" }, now)
+    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, level, operator: "olga" };
+    Ok(store.request(&ask, now)?.approval)
 }
 
 fn warn() -> Verdict {
@@ -60,15 +67,26 @@ fn i4_an_approval_binds_one_call_for_one_use() {
 fn asking_again_reuses_what_is_pending_and_shows_what_is_new() {
     let place = Place::new();
     let store = open(&place);
-    let first = ask(&store, "d", Level::Operator, &warn(), minutes(0)).unwrap();
-    assert_eq!(ask(&store, "d", Level::Operator, &warn(), minutes(1)).unwrap().id, first.id);
+    let call = call("call-1");
+    let request = |verdict: &Verdict, now| {
+        let ask = Ask { call: &call, digest: Digest::of("d"), verdict, level: Level::Operator, operator: "olga" };
+        store.request(&ask, now).unwrap()
+    };
+    let first = request(&warn(), minutes(0));
+    assert!(first.fresh && first.superseded.is_none());
+    let again = request(&warn(), minutes(1));
+    assert_eq!((again.fresh, &again.approval), (false, &first.approval));
+
     let more = verdict(&[("git.force-push", Severity::Warn), ("net.upload", Severity::Warn)]);
-    let second = ask(&store, "d", Level::Operator, &more, minutes(2)).unwrap();
-    assert_ne!(second.id, first.id, "the new finding is not shown");
-    assert_eq!(store.get(&first.id).unwrap().status, Status::Expired);
-    assert_eq!(store.list(Some(Status::Pending)).unwrap(), std::slice::from_ref(&second));
-    let third = ask(&store, "d", Level::Operator, &more, minutes(20)).unwrap();
-    assert_ne!(third.id, second.id, "an expired approval was offered again");
+    let second = request(&more, minutes(2));
+    assert!(second.fresh, "the new finding is not shown");
+    let expired = Approval { status: Status::Expired, ..first.approval };
+    assert_eq!(second.superseded.as_ref(), Some(&expired), "the log is not told that the first has ended");
+    assert_eq!(store.get(&expired.id).unwrap(), expired);
+    assert_eq!(store.list(Some(Status::Pending)).unwrap(), std::slice::from_ref(&second.approval));
+
+    let third = request(&more, minutes(20));
+    assert!(third.fresh, "an expired approval was offered again");
     assert_eq!(store.list(None).unwrap().len(), 3);
 }
 
@@ -177,8 +195,7 @@ fn i4_of_many_processes_one_uses_the_grant() {
     for round in 0..5 {
         let pending = ask(&store, "d", Level::Operator, &warn(), Timestamp::now()).unwrap();
         store.grant(&pending.id, &operator(), Timestamp::now()).unwrap();
-        let mut helpers: Vec<Helper> =
-            (0..4).map(|_| Helper::start("approvals::child_consumes", &place, "")).collect();
+        let mut helpers: Vec<Helper> = (0..4).map(|_| Helper::start("approvals::child_consumes", &place, "")).collect();
         for helper in &mut helpers {
             helper.wait_for("ready").unwrap();
         }

@@ -29,7 +29,12 @@ fn every_flipped_byte_is_found() {
         bytes[at] ^= 1 << (at % 8);
         fs::write(place.log(), &bytes).unwrap();
         let report = verify(&place.log()).unwrap();
-        assert!(!report.sound(), "byte {at} was changed from {:?} to {:?} unseen", whole[at] as char, bytes[at] as char);
+        assert!(
+            !report.sound(),
+            "byte {at} was changed from {:?} to {:?} unseen",
+            whole[at] as char,
+            bytes[at] as char
+        );
     }
 }
 
@@ -77,14 +82,10 @@ fn a_break_says_what_was_expected_and_what_was_found() {
 
 #[test]
 fn lines_cut_from_the_end_are_found_and_recorded() {
-    let place = Place::with_records(2);
-    let whole = place.bytes();
-    let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
-    for (kept, end) in ends.iter().enumerate().take(ends.len() - 1) {
+    for kept in 0..6 {
         let place = Place::with_records(2);
         let whole = place.bytes();
-        let end = whole.len().min(*end);
-        let end = whole[..end].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let end: usize = whole.split_inclusive(|b| *b == b'\n').take(kept).map(<[u8]>::len).sum();
         fs::write(place.log(), &whole[..end]).unwrap();
         let report = verify(&place.log()).unwrap();
         assert_eq!(report.head, HeadState::Cut { seq: 5 }, "{kept} lines kept");
@@ -92,7 +93,7 @@ fn lines_cut_from_the_end_are_found_and_recorded() {
         Log::open(&place.state).unwrap();
         let found = troubles(&place);
         assert!(
-            matches!(found[..], [Trouble::Cut { from, to: 5, rebooted: false, .. }] if from == report.records),
+            matches!(found[..], [Trouble::Cut { from, to: 5, rebooted: false, .. }] if from == kept as u64),
             "{kept} lines kept: {found:?}"
         );
         assert!(verify(&place.log()).unwrap().sound(), "what was recorded is not found broken again");
@@ -100,8 +101,27 @@ fn lines_cut_from_the_end_are_found_and_recorded() {
 }
 
 #[test]
+fn a_tail_that_a_power_cut_took_is_told_from_one_that_somebody_cut() {
+    let place = Place::with_records(1);
+    let whole = place.bytes();
+    let last = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+    let head = String::from_utf8(head_of(&whole)).unwrap();
+    let boot = portcullis::state::Process::current().boot.as_str();
+    let earlier = head.replace(boot, "11111111-2222-3333-4444-555555555555");
+    fs::write(place.state.audit().join("head"), earlier).unwrap();
+    fs::write(place.log(), &whole[..last]).unwrap();
+    Log::open(&place.state).unwrap();
+    assert!(
+        matches!(troubles(&place)[..], [Trouble::Cut { from: 3, to: 3, rebooted: true, .. }]),
+        "{:?}",
+        troubles(&place)
+    );
+}
+
+#[test]
 fn i3_a_torn_last_line_is_set_aside_and_recorded_wherever_it_was_cut() {
     let place = Place::with_records(1);
+    Log::open(&place.state).unwrap().append(&finished("last")).unwrap();
     let whole = place.bytes();
     let last = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
     let head = fs::read(place.state.audit().join("head")).unwrap();
@@ -228,5 +248,38 @@ proptest! {
             .map(|entry| entry.metadata().unwrap().len())
             .sum();
         prop_assert_eq!(aside, (damaged.len() - sound) as u64, "bytes were dropped");
+    }
+
+    /// Whatever lies where the log, its head and its mark should be: nothing panics, and a record that is appended can be
+    /// read back from the end.
+    #[test]
+    fn i2_any_bytes_in_place_of_the_log_are_survived(
+        lines in proptest::collection::vec(0..10_usize, 0..12),
+        noise in proptest::collection::vec(any::<u8>(), 0..40),
+        head in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)),
+        settled in prop_oneof![Just("0".to_owned()), Just("700\n".to_owned()), "[0-9]{1,25}"].prop_map(String::into_bytes).boxed()
+            .prop_union(proptest::collection::vec(any::<u8>(), 0..20).boxed()),
+    ) {
+        let place = Place::with_records(2);
+        let whole = place.bytes();
+        let sound: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
+        let last_number = String::from_utf8_lossy(sound[1]).replacen(r#""seq":1"#, r#""seq":18446744073709551615"#, 1);
+        let line = |at: &usize| match at {
+            9 => last_number.as_bytes(),
+            _ => sound.get(*at).copied().unwrap_or(&noise),
+        };
+        let log = lines.iter().map(line).collect::<Vec<_>>().concat();
+        fs::write(place.log(), log).unwrap();
+        fs::write(place.state.audit().join("settled"), settled).unwrap();
+        if let Some(head) = head {
+            fs::write(place.state.audit().join("head"), head).unwrap();
+        }
+        verify(&place.log()).unwrap();
+        let log = Log::open(&place.state).unwrap();
+        log.settle().unwrap();
+        log.append(&finished("after")).unwrap();
+        let last = portcullis::audit::read::newest(&place.log()).unwrap().next().unwrap().unwrap();
+        prop_assert_eq!(last.content, Content::Event(finished("after")));
+        verify(&place.log()).unwrap();
     }
 }

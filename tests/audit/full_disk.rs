@@ -54,7 +54,14 @@ fn i3_a_full_disk_is_said_stops_the_log_and_loses_nothing() {
     let report = verify(&log_file(state.path())).unwrap();
     assert!(report.sound() && report.records == written, "half a line stayed, or records are lost: {report:?}");
 
-    assert!(log.reopen().is_err(), "it reopened on a disk that is still full");
+    // What is left of the last page may hold a few short records that say so, but never a call's.
+    let mut reopened = 0;
+    while log.reopen().is_ok() {
+        reopened += 1;
+        assert!(reopened < 20, "it keeps reopening on a disk that is full");
+        let again = log.append(&decided("c", Decision::Deny));
+        assert!(matches!(again, Err(LogError::Full(_))), "written on a full disk: {again:?}");
+    }
     let other = Log::open(&state).unwrap();
     assert!(matches!(other.append(&decided("o", Decision::Deny)), Err(LogError::Full(_))), "another writer");
     drop(other);
@@ -69,12 +76,13 @@ fn i3_a_full_disk_is_said_stops_the_log_and_loses_nothing() {
             _ => None,
         })
         .collect();
+    assert_eq!(stops.len(), reopened + 1, "each reopening is on record: {stops:?}");
     assert!(
-        matches!(&stops[..], [Trouble::Stopped { reason, from }] if reason.contains("no space") && *from == written),
+        matches!(&stops[0], Trouble::Stopped { reason, from } if reason.contains("no space") && *from == written),
         "the stop is not on record: {stops:?}"
     );
     let report = verify(&log_file(state.path())).unwrap();
-    assert!(report.sound() && report.records == written + 2, "{report:?}");
+    assert!(report.sound() && report.records == written + stops.len() as u64 + 1, "{report:?}");
     drop(log);
     drop(disk);
 }

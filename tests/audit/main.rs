@@ -1,5 +1,7 @@
 //! The audit log and the approvals from outside: many processes, crashes, damage, a full disk.
 
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may panic")]
+
 mod approvals;
 mod crash;
 mod damage;

@@ -1,4 +1,6 @@
-use portcullis::audit::{HeadState, Log, verify};
+use std::time::{Duration, Instant};
+
+use portcullis::audit::{HeadState, Log, LogError, verify};
 use portcullis::verdict::Decision;
 
 use crate::support::{Helper, Place, child_arguments, decided, finished};
@@ -68,4 +70,25 @@ fn two_logs_in_one_process_share_one_chain() {
     }
     let report = verify(&place.log()).unwrap();
     assert!(report.sound() && report.records == 41, "{report:?}");
+}
+
+#[test]
+fn i2_a_process_that_hangs_with_the_lock_hangs_nobody_else() {
+    let place = Place::new();
+    let log = Log::open(&place.state).unwrap();
+    let lock = std::fs::File::open(place.state.audit().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert!(matches!(log.append(&finished("c")), Err(LogError::Busy { .. }))));
+        }
+    });
+    assert!(
+        start.elapsed() < Duration::from_secs(9),
+        "eight callers waited {:?}, one after the other",
+        start.elapsed()
+    );
+    lock.unlock().unwrap();
+    log.append(&finished("c")).unwrap();
 }

@@ -1,14 +1,15 @@
 use portcullis::audit::read::{self, CallState, ReadError};
-use portcullis::audit::{ApprovalEvent, Content, Control, Event, Log, Step};
+use portcullis::audit::{ApprovalEvent, Content, Control, Event, Finished, Log, Outcome, Rejected, Step, Unknown};
 use portcullis::call::Digest;
-use portcullis::verdict::{Decision, Level};
+use portcullis::state::Process;
+use portcullis::verdict::{Decision, Finding, Level, Severity};
 
-use crate::support::{Place, decided, finished};
+use crate::support::{Place, call, decided, finished};
 
 #[test]
 fn what_was_written_reads_back_forwards_and_backwards() {
     let place = Place::new();
-    let events = vec![
+    let mut events = vec![
         decided("call-1", Decision::Allow),
         finished("call-1"),
         Event::Control(Control {
@@ -19,6 +20,26 @@ fn what_was_written_reads_back_forwards_and_backwards() {
             by: Some("alice".into()),
         }),
     ];
+    let process = Process::current();
+    events.push(Event::Unknown(Unknown { call_id: "call-1".into(), process: process.clone() }));
+    events.push(Event::Rejected(Rejected {
+        tool: "Basch".into(),
+        arguments: serde_json::json!(["no", "object", 1e300, null]),
+        principal: call("x").principal,
+        caller_id: Some("7".into()),
+        finding: Finding::new("tool.unknown", Severity::Deny, "there is no such tool"),
+    }));
+    for outcome in [
+        Outcome::NotRun { reason: "r".into() },
+        Outcome::Ok,
+        Outcome::SetupFailed { message: "m".into() },
+        Outcome::Signaled { signal: 9 },
+        Outcome::TimedOut,
+        Outcome::ToolError { message: "m".into() },
+    ] {
+        let Event::Finished(record) = finished("call-1") else { panic!("not an outcome") };
+        events.push(Event::Finished(Finished { outcome, output_digest: None, ..record }));
+    }
     let log = Log::open(&place.state).unwrap();
     for event in &events {
         log.append(event).unwrap();
@@ -35,7 +56,10 @@ fn what_was_written_reads_back_forwards_and_backwards() {
     let mut backwards: Vec<_> = read::newest(&place.log()).unwrap().map(Result::unwrap).collect();
     backwards.reverse();
     assert_eq!(backwards, forwards);
-    assert_eq!(read::last(&place.log(), 2).unwrap(), forwards[2..]);
+    let text = String::from_utf8(place.bytes()).unwrap();
+    let again: Vec<String> = forwards.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    assert_eq!(again, text.lines().collect::<Vec<_>>(), "a record's JSON is not its line");
+    assert_eq!(read::last(&place.log(), 2).unwrap(), forwards[forwards.len() - 2..]);
     assert_eq!(read::last(&place.log(), 99).unwrap(), forwards);
 }
 
@@ -80,6 +104,16 @@ fn a_call_is_shown_with_its_approval_and_its_outcome() {
     assert_eq!((plain.state, plain.approvals.len()), (CallState::Denied, 0));
 
     assert!(matches!(read::find_call(&place.log(), "call"), Err(ReadError::Ambiguous { ids, .. }) if ids.len() == 3));
+    log.append(&decided("call-plain-2", Decision::Deny)).unwrap();
+    for i in 0..20 {
+        log.append(&decided(&format!("call-{i}"), Decision::Deny)).unwrap();
+    }
+    log.append(&decided("call", Decision::Deny)).unwrap();
+    for (part, id) in [("call-plain", "call-plain"), ("ain-2", "call-plain-2"), ("call", "call")] {
+        assert_eq!(read::find_call(&place.log(), part).unwrap().decided.call.id, id, "found by `{part}`");
+    }
+    let many = read::find_call(&place.log(), "call-").unwrap_err();
+    assert!(matches!(&many, ReadError::Ambiguous { ids, .. } if ids.len() == 5), "{many}");
     assert!(matches!(read::find_call(&place.log(), "none"), Err(ReadError::NotFound(_))));
     assert!(matches!(read::find_call(&place.log(), "cal"), Err(ReadError::TooShort(_))));
 }

@@ -48,7 +48,8 @@ pub fn call(id: &str) -> Call {
     Call {
         id: id.to_owned(),
         tool: "Bash".to_owned(),
-        arguments: serde_json::from_value(serde_json::json!({"command": "echo \"ä\" | wc -c", "timeout": 1.5})).unwrap(),
+        arguments: serde_json::from_value(serde_json::json!({"command": "echo \"ä\" | wc -c", "timeout": 1.5}))
+            .unwrap(),
         cwd: "/w".into(),
         principal: Principal {
             agent: "agent".into(),
