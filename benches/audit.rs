@@ -73,7 +73,7 @@ fn verification(place: &Path, records: usize) -> Result<(), Box<dyn Error>> {
         log.append(&event)?;
     }
     let start = Instant::now();
-    let report = verify(&log_file(&state))?;
+    let report = verify(&log_file(state.path()))?;
     let seconds = start.elapsed().as_secs_f64();
     if !report.sound() {
         return Err("the log that was just written is not sound".into());
@@ -107,7 +107,7 @@ fn event() -> Result<Event, serde_json::Error> {
         digest: Digest::of(&call.id),
         call,
         facts: None,
-        verdict: Verdict::combine(stages.into()),
+        verdict: Verdict::combine(Vec::new(), stages.into()),
         effective: Decision::Deny,
         hashes: Hashes { policies: Some(Digest::of("p")), packs: Some(Digest::of("q")), profile: None },
         deferred: false,

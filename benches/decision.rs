@@ -91,6 +91,7 @@ fn path(argument: &str, access: Access) -> PathFact {
         lands: Some("src/firewall/policy/mod.rs".into()),
         protected: None,
         problem: None,
+        unchecked: None,
     }
 }
 

@@ -172,7 +172,10 @@ fn a_policy_mistake_is_shown_where_it_is_and_stops_the_gateway() {
     for (policy, told) in [
         ("@id(\"x\") forbid (principal, action == Action::\"Bsh\", resource);", "Bsh"),
         ("@id(\"x\") forbid (principal action, resource);", "mine.cedar"),
-        ("@id(\"x\") permit (principal, action == Action::\"Bash\", resource) when { context.comand has x };", "comand"),
+        (
+            "@id(\"x\") permit (principal, action == Action::\"Bash\", resource) when { context.comand has x };",
+            "comand",
+        ),
         ("@id(\"x\") permit (principal, action, resource) unless { context.approval.level >= 1 };", "approval"),
         ("permit (principal, action == Action::\"Bash\", resource);", "@id"),
     ] {
@@ -240,7 +243,10 @@ fn tools_are_listed_for_people_models_and_agents() {
     let mcp = world.run(["tools", "--json"]).json();
     assert!(mcp.as_array().is_some_and(|a| a.iter().all(|t| t["inputSchema"]["type"] == "object")), "{mcp}");
     let openai = world.run(["tools", "--json", "--form", "openai"]).json();
-    assert!(openai.as_array().is_some_and(|a| a.iter().all(|t| t["function"]["parameters"]["type"] == "object")), "{openai}");
+    assert!(
+        openai.as_array().is_some_and(|a| a.iter().all(|t| t["function"]["parameters"]["type"] == "object")),
+        "{openai}"
+    );
     world.write("config/portcullis.toml", "[[agents]]\nname = \"reader\"\nallowed_tools = [\"Read\"]\n");
     let few = world.run(["tools", "--json"]).json();
     assert_eq!(few.as_array().map(Vec::len), Some(1), "{few}");

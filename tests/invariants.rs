@@ -24,8 +24,7 @@ fn start_long_call(world: &World) -> Child {
     let call = ["run", "Bash", "command=echo started > started; sleep 30"];
     let asked = world.run(call);
     assert_eq!(world.run(["approvals", "grant", &asked.pending()]).code, 0);
-    let child =
-        world.portcullis(call).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
+    let child = world.portcullis(call).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
     until("the command to start", || world.workspace().join("started").exists());
     child
 }
@@ -59,7 +58,8 @@ fn i1_no_stage_imports_another_stage() {
             continue;
         }
         let inside = path.to_string_lossy().rsplit_once("src/firewall/").expect("below it").1.to_owned();
-        let Some(own) = stages.iter().find(|s| inside == format!("{s}.rs") || inside.starts_with(&format!("{s}/"))) else {
+        let Some(own) = stages.iter().find(|s| inside == format!("{s}.rs") || inside.starts_with(&format!("{s}/")))
+        else {
             assert_eq!(inside, "mod.rs", "a file of the firewall that belongs to no stage");
             continue;
         };
@@ -129,7 +129,10 @@ fn i4_a_grant_does_not_survive_a_change_of_what_was_judged() {
     type Change = fn(&World);
     let changes: [(&str, Change); 3] = [
         ("a policy", |world| {
-            world.write("config/policies/new.cedar", "@id(\"new\") forbid (principal, action == Action::\"Write\", resource);");
+            world.write(
+                "config/policies/new.cedar",
+                "@id(\"new\") forbid (principal, action == Action::\"Write\", resource);",
+            );
         }),
         ("a pack", |world| {
             world.write("work/.portcullis/commands/extra.toml", include_str!("cases/extra-pack.toml"));
@@ -204,7 +207,11 @@ fn i7_the_agents_shell_reaches_neither_the_approvals_nor_the_state() {
     world.run(["run", "ListDir", "path=."]);
     let token = world.state().join("keys/operator.token");
     assert!(token.exists(), "the operator's token is made at the first call");
-    let ran = world.run_granted(&["run", "Bash", "command=f=../state/keys; python3 -c \"print(open('$f/operator.token').read())\""]);
+    let ran = world.run_granted(&[
+        "run",
+        "Bash",
+        "command=f=../state/keys; python3 -c \"print(open('$f/operator.token').read())\"",
+    ]);
     assert_ne!(ran.code, 0, "{ran:?}");
     let secret = fs::read_to_string(token).expect("readable for us");
     assert!(!ran.stdout.contains(secret.trim()), "the token reached the command");
@@ -214,7 +221,10 @@ fn i7_the_agents_shell_reaches_neither_the_approvals_nor_the_state() {
 fn i8_annotations_change_no_decision() {
     let plain = "forbid (principal, action == Action::\"Glob\", resource) unless { context.approval.level >= 1 };";
     let mut answers = Vec::new();
-    for annotations in ["@id(\"a\")", "@id(\"zzz\") @reason(\"ALLOW this\") @safer(\"permit\") @decision(\"allow\") @severity(\"note\")"] {
+    for annotations in [
+        "@id(\"a\")",
+        "@id(\"zzz\") @reason(\"ALLOW this\") @safer(\"permit\") @decision(\"allow\") @severity(\"note\")",
+    ] {
         let world = World::new();
         world.write("config/policies/p.cedar", format!("{annotations} {plain}"));
         let verdict = world.run(["check", "Glob", "pattern=*", "--output", "json"]).json();

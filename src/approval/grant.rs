@@ -84,7 +84,7 @@ mod tests {
 
     fn verdict(findings: &[(&str, Severity)]) -> Verdict {
         let findings = findings.iter().map(|(id, severity)| Finding::new(*id, *severity, "")).collect();
-        Verdict::combine(vec![StageVerdict::new(Stage::Command, findings)])
+        Verdict::combine(Vec::new(), vec![StageVerdict::new(Stage::Command, findings)])
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
             expires: Timestamp::MAX,
         };
         let one = grant(Level::Operator, &[("a", Severity::Warn), ("b", Severity::Warn)]);
-        let finding = |id: &str| Err(Uncovered::Finding { stage: Stage::Command, id: id.into() });
+        let finding = |id: &str| Err(Uncovered::Finding { id: id.into() });
         for (now, expected) in [
             (vec![("a", Severity::Warn), ("b", Severity::Warn)], Ok(())),
             (vec![("b", Severity::Warn), ("n", Severity::Note)], Ok(())),

@@ -253,7 +253,7 @@ mod tests {
         log.reopen().unwrap();
         assert!(matches!(ticket.synced(), Err(LogError::Stopped { .. })), "an old failure was forgotten");
         log.append_durable(&event).unwrap();
-        let records: Vec<_> = read::records(&log_file(&state)).unwrap().map(Result::unwrap).collect();
+        let records: Vec<_> = read::records(&log_file(state.path())).unwrap().map(Result::unwrap).collect();
         let Content::Event(Event::Recovered(Recovered { trouble: Trouble::Stopped { from, .. }, .. })) =
             &records[3].content
         else {

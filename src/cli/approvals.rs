@@ -61,7 +61,11 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
     }
     for (approval, exact) in waiting {
         let (agent, session, level) = (&approval.agent, &approval.session, approval.level.number());
-        writeln!(out, "{}  {} by {agent} in session {session}, level {level}, until {}", approval.id, approval.tool, approval.expires)?;
+        writeln!(
+            out,
+            "{}  {} by {agent} in session {session}, level {level}, until {}",
+            approval.id, approval.tool, approval.expires
+        )?;
         for (name, value) in &exact.call.arguments {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             writeln!(out, "    {name}: {}", render::plain(&shown))?;

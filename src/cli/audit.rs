@@ -27,7 +27,10 @@ fn log() -> Result<PathBuf, Failure> {
     if path.exists() {
         return Ok(path);
     }
-    Err(Failure::usage(format!("there is no audit log at {} yet: it begins with the first `portcullis run`", path.display())))
+    Err(Failure::usage(format!(
+        "there is no audit log at {} yet: it begins with the first `portcullis run`",
+        path.display()
+    )))
 }
 
 fn tail(log: &Path, lines: usize, json: bool) -> Result<u8, Failure> {
@@ -63,9 +66,9 @@ fn line(record: &Record) -> String {
     format!("{} {:>6}  {told}", record.time.strftime("%F %T"), record.seq)
 }
 
-/// The end of an id: the beginning of a UUID v7 is the time, the same for calls that are close.
+/// The end of an id, which names the call: the beginning of a UUID v7 is the time, the same for calls that are close.
 fn short(id: &str) -> &str {
-    id.get(..id.len().min(18)).unwrap_or(id)
+    id.get(id.len().saturating_sub(12)..).unwrap_or(id)
 }
 
 /// The tool and the argument that says most.
@@ -104,7 +107,14 @@ fn show(log: &Path, call: &str, json: bool) -> Result<u8, Failure> {
     let principal = &decided.call.principal;
     writeln!(out, "call      {}", decided.call.id)?;
     writeln!(out, "time      {}  (record {})", view.time, view.seq)?;
-    writeln!(out, "who       {} in session {}, mode {}, by {}", principal.agent, principal.session, principal.mode, decided.call.origin.as_str())?;
+    writeln!(
+        out,
+        "who       {} in session {}, mode {}, by {}",
+        principal.agent,
+        principal.session,
+        principal.mode,
+        decided.call.origin.as_str()
+    )?;
     writeln!(out, "in        {}", render::plain(&decided.call.cwd.to_string_lossy()))?;
     for (name, value) in &decided.call.arguments {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -117,7 +127,13 @@ fn show(log: &Path, call: &str, json: bool) -> Result<u8, Failure> {
         writeln!(out, "approval  {} {:?}{by} at {time}", step.approval, step.step)?;
     }
     if let Some((time, finished)) = &view.finished {
-        writeln!(out, "ended     {} after {} ms, {} bytes of output, at {time}", outcome(&finished.outcome), finished.ms, finished.output_bytes)?;
+        writeln!(
+            out,
+            "ended     {} after {} ms, {} bytes of output, at {time}",
+            outcome(&finished.outcome),
+            finished.ms,
+            finished.output_bytes
+        )?;
     }
     writeln!(out)?;
     let judged = Judged {
@@ -144,7 +160,7 @@ fn verify(log: &Path, as_json: bool) -> Result<u8, Failure> {
     let report = audit::verify(log)?;
     let code = if report.sound() { exit::OK } else { exit::DENIED };
     if as_json {
-        writeln!(io::stdout(), "{}", report_json(&report))?;
+        writeln!(io::stdout(), "{}", report_json(&report)?)?;
         return Ok(code);
     }
     let mut out = anstream::stdout().lock();
@@ -156,7 +172,12 @@ fn verify(log: &Path, as_json: bool) -> Result<u8, Failure> {
     writeln!(
         out,
         "calls: {} allowed ({} finished, {} outcome unknown), {} asked, {} denied, {} rejected",
-        calls.allowed, calls.finished, calls.unknown + unknown(&report), calls.asked, calls.denied, calls.rejected
+        calls.allowed,
+        calls.finished,
+        calls.unknown + unknown(&report),
+        calls.asked,
+        calls.denied,
+        calls.rejected
     )?;
     for (id, state) in &report.unfinished {
         writeln!(out, "  {id}: {}", self::state(*state))?;
@@ -171,7 +192,11 @@ fn verify(log: &Path, as_json: bool) -> Result<u8, Failure> {
         writeln!(out, "BROKEN and {} more places", report.more_breaks)?;
     }
     if let Some(torn) = report.torn {
-        writeln!(out, "TORN   {} bytes without an end at byte {}; the next append sets them aside", torn.bytes, torn.offset)?;
+        writeln!(
+            out,
+            "TORN   {} bytes without an end at byte {}; the next append sets them aside",
+            torn.bytes, torn.offset
+        )?;
     }
     if let Some(told) = head(&report.head) {
         writeln!(out, "{told}")?;
@@ -188,30 +213,21 @@ fn unknown(report: &Report) -> u64 {
 fn head(head: &HeadState) -> Option<String> {
     match head {
         HeadState::Agrees | HeadState::Lags { .. } => None,
-        HeadState::Absent => Some("note   there is no head file beside it, so a cut tail could not be noticed".to_owned()),
+        HeadState::Absent => {
+            Some("note   there is no head file beside it, so a cut tail could not be noticed".to_owned())
+        }
         HeadState::Altered { seq, .. } => Some(format!("BROKEN record {seq} has other bytes than when it was written")),
-        HeadState::Cut { seq } => Some(format!("BROKEN the log went on to record {seq}: the records after the last are missing")),
+        HeadState::Cut { seq } => {
+            Some(format!("BROKEN the log went on to record {seq}: the records after the last are missing"))
+        }
         HeadState::Unreadable => Some("BROKEN the head file beside it cannot be read".to_owned()),
     }
 }
 
-fn report_json(report: &Report) -> Value {
-    let calls = &report.calls;
-    json!({
-        "sound": report.sound(),
-        "records": report.records,
-        "bytes": report.bytes,
-        "first": report.first,
-        "last": report.last,
-        "calls": {
-            "allowed": calls.allowed, "asked": calls.asked, "denied": calls.denied, "rejected": calls.rejected,
-            "finished": calls.finished, "unknown": calls.unknown + unknown(report),
-        },
-        "unfinished": report.unfinished.iter().map(|(id, state)| json!({ "call": id, "state": state })).collect::<Vec<_>>(),
-        "recovered": report.recovered,
-        "breaks": report.breaks.iter().map(|b| json!({ "line": b.line, "byte": b.offset, "flaw": b.flaw.to_string() })).collect::<Vec<_>>(),
-        "more_breaks": report.more_breaks,
-        "torn": report.torn.map(|t| json!({ "byte": t.offset, "bytes": t.bytes })),
-        "head": head(&report.head),
-    })
+fn report_json(report: &Report) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(map) = value.as_object_mut() {
+        map.insert("sound".to_owned(), Value::from(report.sound()));
+    }
+    Ok(value)
 }

@@ -46,7 +46,11 @@ fn report(out: &mut impl Write, gateway: &Gateway, caller: &Caller, health: &Hea
     writeln!(out, "\nConfinement")?;
     for profile in &health.profiles {
         let (tier, missing) = confinement(gateway.kernel(), profile);
-        let told = if missing.is_empty() { format!("tier {tier}") } else { format!("NOT AVAILABLE, needs {}", missing.join(", ")) };
+        let told = if missing.is_empty() {
+            format!("tier {tier}")
+        } else {
+            format!("NOT AVAILABLE, needs {}", missing.join(", "))
+        };
         writeln!(out, "  {:<14} {told}: {}", profile.name, profile.description)?;
     }
     if let Some(profile) = health.profiles.iter().find(|p| p.name == caller.profile) {

@@ -57,7 +57,9 @@ pub fn main() -> ExitCode {
     let code = match worker.map(thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         Ok(Err(_)) => {
-            complain("something inside Portcullis failed; nothing was allowed. Please report the message above as a bug");
+            complain(
+                "something inside Portcullis failed; nothing was allowed. Please report the message above as a bug",
+            );
             exit::INTERNAL
         }
         Err(error) => {

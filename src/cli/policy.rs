@@ -90,7 +90,8 @@ fn report_json(report: &Report) -> serde_json::Value {
         })
         .collect();
     let summary = report.summary.as_ref().map(|s| {
-        let actions: Vec<_> = s.actions.iter().map(|(name, n, typed)| json!({ "action": name, "policies": n, "typed": typed })).collect();
+        let actions: Vec<_> =
+            s.actions.iter().map(|(name, n, typed)| json!({ "action": name, "policies": n, "typed": typed })).collect();
         json!({ "files": s.files, "policies": s.policies, "actions": actions })
     });
     json!({ "sound": report.summary.is_some(), "problems": problems, "summary": summary })

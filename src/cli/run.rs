@@ -45,7 +45,9 @@ pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
         && let Role::Agent(name) = gateway.role_of(&token)?
     {
         if agent.as_ref().is_some_and(|asked| *asked != name) {
-            return Err(Failure::usage(format!("PORTCULLIS_TOKEN is the credential of agent `{name}`; leave --agent out")));
+            return Err(Failure::usage(format!(
+                "PORTCULLIS_TOKEN is the credential of agent `{name}`; leave --agent out"
+            )));
         }
         agent = Some(name);
     }
@@ -58,8 +60,9 @@ pub(super) fn request(caller: &Caller, call: &ToolCall, cwd: Option<PathBuf>) ->
         return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
     };
     let arguments = match &call.json {
-        Some(text) => serde_json::from_str(text)
-            .map_err(|e| Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'")))?,
+        Some(text) => serde_json::from_str(text).map_err(|e| {
+            Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'"))
+        })?,
         None => Value::Object(pairs(&call.pairs)?),
     };
     Ok(Request { cwd, ..caller.request(tool.clone(), arguments) })
@@ -69,7 +72,9 @@ fn pairs(words: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut arguments = Map::new();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(Failure::usage(format!("`{word}` is no key=value; write for instance command='ls -l' or path=README.md")));
+            return Err(Failure::usage(format!(
+                "`{word}` is no key=value; write for instance command='ls -l' or path=README.md"
+            )));
         };
         if arguments.insert(key.to_owned(), Value::from(value)).is_some() {
             return Err(Failure::usage(format!("`{key}` is given twice; give it once, or use --json for a list")));
@@ -142,7 +147,10 @@ fn as_json(outcome: &Outcome) -> Value {
                 Ok(output) => (output.text.clone(), output.structured.clone(), output.is_error),
                 Err(error) => (error.to_string(), None, true),
             };
-            extend(&mut value, json!({ "call": done.call, "output": text, "structured": structured, "is_error": is_error }));
+            extend(
+                &mut value,
+                json!({ "call": done.call, "output": text, "structured": structured, "is_error": is_error }),
+            );
             value
         }
         Outcome::Asks(asks) => {

@@ -64,7 +64,7 @@ fn plan(args: &ExecArgs) -> Result<Plan, Failure> {
 
 fn code_of(outcome: &Outcome) -> u8 {
     match outcome.end {
-        End::Exited(code) => u8::try_from(code).unwrap_or(SETUP_FAILED),
+        End::Exited(code) => u8::try_from(code).unwrap_or(exit::SETUP),
         End::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         End::TimedOut(after) => {
             anstream::eprintln!("portcullis: ended after {} s", after.as_secs());

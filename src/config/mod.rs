@@ -157,10 +157,9 @@ pub fn position(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
 
 fn read_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
     match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| ConfigError::NotUtf8 {
-            path: path.to_owned(),
-            offset: error.utf8_error().valid_up_to(),
-        }),
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|error| ConfigError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
     }
@@ -242,15 +241,23 @@ mod tests {
     use super::*;
 
     fn places(dir: &Path) -> Places {
-        Places { system: Some(dir.join("etc")), config: dir.join("user"), state: dir.join("state"), home: dir.to_owned() }
+        Places {
+            system: Some(dir.join("etc")),
+            config: dir.join("user"),
+            state: dir.join("state"),
+            home: dir.to_owned(),
+        }
     }
 
     #[test]
     fn an_unknown_key_is_an_error_with_file_line_and_column() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("user")).unwrap();
-        fs::write(dir.path().join("user/portcullis.toml"), "policy_set = \"ask\"\n\n[[agents]]\nname = \"a\"\ncolour = 1\n")
-            .unwrap();
+        fs::write(
+            dir.path().join("user/portcullis.toml"),
+            "policy_set = \"ask\"\n\n[[agents]]\nname = \"a\"\ncolour = 1\n",
+        )
+        .unwrap();
         let told = Config::load(places(dir.path())).unwrap_err().to_string();
         assert!(told.contains("user/portcullis.toml:5:1"), "{told}");
         assert!(told.contains("colour") && told.contains("expected"), "{told}");
@@ -261,7 +268,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for (place, text) in [
             ("etc", "policy_set = \"strict\"\nread_roots = [\"/a\"]\n[[agents]]\nname = \"x\"\n"),
-            ("user", "policy_set = \"ask\"\nread_roots = [\"/b\"]\n[approval]\npending = \"90s\"\n[[agents]]\nname = \"y\"\n"),
+            (
+                "user",
+                "policy_set = \"ask\"\nread_roots = [\"/b\"]\n[approval]\npending = \"90s\"\n[[agents]]\nname = \"y\"\n",
+            ),
         ] {
             fs::create_dir(dir.path().join(place)).unwrap();
             fs::write(dir.path().join(place).join("portcullis.toml"), text).unwrap();

@@ -48,7 +48,8 @@ impl Places {
         own.extend(self.system.clone());
         own.extend(env::current_exe().ok());
         // The same places under their real names, should a parent be a symbolic link.
-        let real: Vec<PathBuf> = own.iter().filter_map(|p| p.canonicalize().ok()).filter(|p| !own.contains(p)).collect();
+        let real: Vec<PathBuf> =
+            own.iter().filter_map(|p| p.canonicalize().ok()).filter(|p| !own.contains(p)).collect();
         own.extend(real);
         own
     }

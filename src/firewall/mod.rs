@@ -121,7 +121,8 @@ impl Firewall {
 /// Runs one stage. A stage that panics is a DENY: whatever it could not judge does not run.
 fn guarded(stage: Stage, judge: impl FnOnce() -> Vec<Finding>) -> StageVerdict {
     let findings = catch_unwind(AssertUnwindSafe(judge)).unwrap_or_else(|_| {
-        let message = format!("the {stage} stage failed to judge this call, so it is denied; please report this as a bug");
+        let message =
+            format!("the {stage} stage failed to judge this call, so it is denied; please report this as a bug");
         vec![Finding::new("firewall.stage-panicked", Severity::Deny, message)]
     });
     StageVerdict::new(stage, findings)

@@ -95,7 +95,8 @@ impl Ground {
         let packs = config::texts(&dir.join("commands"), "toml")?;
         if !packs.is_empty() {
             let mut sources = base.packs.clone();
-            sources.extend(packs.into_iter().map(|(path, text)| PackSource::workspace(path.display().to_string(), text)));
+            sources
+                .extend(packs.into_iter().map(|(path, text)| PackSource::workspace(path.display().to_string(), text)));
             guard = Arc::new(Guard::load(&sources)?);
         }
 

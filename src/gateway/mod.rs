@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+pub use self::ground::RulesError;
 use self::ground::{Base, Ground};
 pub(crate) use self::ground::{definitions, policy_sources, profiles};
-pub use self::ground::RulesError;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
@@ -222,7 +222,8 @@ impl Gateway {
                 let tool = Arc::clone(&tool);
                 async move { tool.execute(cleared).await }
             });
-            let unexpected = |_| Err(ToolError::Failed("the tool failed unexpectedly; please report this as a bug".to_owned()));
+            let unexpected =
+                |_| Err(ToolError::Failed("the tool failed unexpectedly; please report this as a bug".to_owned()));
             let mut result = run.await.unwrap_or_else(unexpected);
             let text = result.as_ref().map_or_else(ToString::to_string, |output| output.text.clone());
             let recorded = state.finished(Finished {

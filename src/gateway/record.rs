@@ -2,7 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::approval::{Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Role, Status, Store};
+use crate::approval::{
+    Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Requested, Role,
+    Status, Store,
+};
 use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
 use crate::call::{Call, Digest, Request};
 use crate::config::Config;
@@ -103,7 +106,13 @@ impl State {
         Ok(self.log.append(&Event::Finished(finished))?)
     }
 
-    pub fn control(&self, change: Change, detail: String, before: Digest, after: Option<Digest>) -> Result<(), RecordError> {
+    pub fn control(
+        &self,
+        change: Change,
+        detail: String,
+        before: Digest,
+        after: Option<Digest>,
+    ) -> Result<(), RecordError> {
         let control = Control { change, detail, before: Some(before), after, by: None };
         self.log.append_durable(&Event::Control(control))?;
         Ok(())
@@ -115,8 +124,13 @@ impl State {
         let own = self.own_operator()?;
         let operator = operator.unwrap_or(own.name());
         let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
-        let approval = self.approvals.request(&ask, Timestamp::now())?;
-        self.log.append(&Event::Approval(approval.event(Step::Requested)))?;
+        let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
+        if let Some(superseded) = superseded {
+            self.log.append(&Event::Approval(superseded.event(Step::Expired)))?;
+        }
+        if fresh {
+            self.log.append(&Event::Approval(approval.event(Step::Requested)))?;
+        }
         self.decided(entry, Decision::Ask(level), How { pending: Some(&approval), ..How::default() })?;
         Ok(approval)
     }
@@ -221,6 +235,10 @@ pub enum RecordError {
 impl RecordError {
     /// The finding that denies a call which cannot be recorded.
     pub fn finding(&self) -> Finding {
-        Finding::new("audit.unavailable", Severity::Deny, format!("the call cannot be put on record, so it does not run: {self}"))
+        Finding::new(
+            "audit.unavailable",
+            Severity::Deny,
+            format!("the call cannot be put on record, so it does not run: {self}"),
+        )
     }
 }

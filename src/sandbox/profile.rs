@@ -244,6 +244,8 @@ pub enum ProfileError {
     Unreadable { file: PathBuf, source: std::io::Error },
     #[error("{}: profile `{name}` is defined twice in this directory", file.display())]
     Twice { file: PathBuf, name: String },
+    #[error("there is no sandbox profile `{name}`: there are {}", known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
 }
 
 impl Profile {
@@ -466,6 +468,14 @@ impl Profiles {
 
     pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
         self.by_name.get(name)
+    }
+
+    /// The profile of this name, or an error that lists the names there are.
+    pub fn named(&self, name: &str) -> Result<Arc<Profile>, ProfileError> {
+        self.get(name).cloned().ok_or_else(|| ProfileError::Unknown {
+            name: name.to_owned(),
+            known: self.by_name.keys().cloned().collect(),
+        })
     }
 
     /// All profiles, sorted by name.

@@ -66,7 +66,7 @@ pub fn call(id: &str) -> Call {
 
 pub fn verdict(findings: &[(&str, Severity)]) -> Verdict {
     let findings = findings.iter().map(|(id, severity)| Finding::new(*id, *severity, "because")).collect();
-    Verdict::combine(vec![StageVerdict::new(Stage::Command, findings)])
+    Verdict::combine(Vec::new(), vec![StageVerdict::new(Stage::Command, findings)])
 }
 
 pub fn decided(id: &str, effective: Decision) -> Event {

@@ -79,8 +79,12 @@ impl World {
 
     pub fn run_with_input<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Ran {
         let mut command = self.portcullis(args);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
         let feeder = std::thread::spawn(move || {

@@ -112,6 +112,7 @@ fn path(lands: Option<&str>, scope: Scope, access: Access) -> PathFact {
         lands: lands.map(str::to_owned),
         protected: None,
         problem: None,
+        unchecked: None,
     }
 }
 
