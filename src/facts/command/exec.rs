@@ -152,9 +152,9 @@ impl Walker<'_> {
             return None;
         }
         if has_glob(base) {
-            return self.guard.programs().find(|name| matches(base, name)).map(str::to_owned).or_else(|| {
-                wrappers::names().chain(shells::NAMES.iter().copied()).find(|name| matches(base, name)).map(str::to_owned)
-            });
+            // Which name it becomes depends on the files there are: the gravest one is assumed.
+            let own = programs::DESTRUCTIVE.iter().copied().chain(wrappers::names()).chain(shells::NAMES.iter().copied());
+            return own.into_iter().find(|name| matches(base, name)).or_else(|| self.guard.program_like(base)).map(str::to_owned);
         }
         if text.contains('/') {
             let path = self.target(text).path;
@@ -164,7 +164,7 @@ impl Walker<'_> {
         }
         // `=rm` is the path of rm in zsh.
         if let Some(rest) = base.strip_prefix('=')
-            && self.guard.programs().any(|name| name == rest)
+            && (self.guard.has_program(rest) || programs::DESTRUCTIVE.contains(&rest))
         {
             return Some(rest.to_owned());
         }

@@ -45,6 +45,8 @@ mod rules;
 mod shells;
 mod syntax;
 mod target;
+#[cfg(test)]
+mod tests;
 mod text;
 mod variables;
 mod walk;

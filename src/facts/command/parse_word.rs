@@ -74,9 +74,8 @@ impl Parser<'_> {
                     let array = self.nested(Self::array)?;
                     out.push(Part::Array(Rc::new(array)));
                 }
-                b'(' if out.literal.ends_with(['?', '*', '+', '@'])
-                    || (out.literal.ends_with('!') && (out.literal.len() > 1 || !out.parts.is_empty())) =>
-                {
+                // `!(` where a command starts is a negated subshell: there `!` never gets here.
+                b'(' if out.literal.ends_with(['?', '*', '+', '@', '!']) => {
                     self.extended_glob(&mut out)?;
                 }
                 b'(' => break,

@@ -48,7 +48,7 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
         "curl" | "wget" | "http" | "https" | "xh" | "lynx" | "aria2c" | "fetch" | "nc" | "ncat" | "netcat" | "socat" | "gsutil" | "scp" | "ftp" | "iwr"
         | "invoke-webrequest" | "irm" => fetched(walker, name, args),
         "true" | "rm" | "mkdir" | "touch" | "cp" | "mv" | "ln" | "chmod" | "chown" | "kill" | "sleep" => String::new(),
-        "crontab" => UNKNOWN.to_string(),
+        "crontab" => format!("{UNKNOWN}\n"),
         "history" | "env" | "printenv" | "set" => UNKNOWN.to_string(),
         "getent" if args.iter().any(|arg| arg == "passwd") => format!("{UNKNOWN}:{UNKNOWN}:{}\n", walker.here.home.display()),
         "security" | "pass" | "op" | "vault" => SECRET.to_string(),

@@ -10,6 +10,11 @@ use super::text::{FETCHED, SECRET, UNKNOWN, has_unknown, is_known};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
+/// Programs whose effects come from here, the gravest first.
+pub(super) const DESTRUCTIVE: &[&str] = &[
+    "rm", "dd", "shred", "find", "chmod", "chown", "mv", "cp", "tee", "truncate", "rmdir", "unlink", "rsync", "tar", "ln", "chgrp", "install", "wipe", "srm",
+];
+
 /// Destructive programs that an unlisted program's arguments may hide.
 pub(super) const HIDDEN: &[&str] = &[
     "rm", "dd", "shred", "mkfs", "mkfs.ext4", "mkfs.xfs", "wipefs", "blkdiscard", "sh", "bash", "zsh", "dash", "sudo", "find", "chmod", "chown",

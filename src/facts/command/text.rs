@@ -182,7 +182,7 @@ pub(super) fn ansi_c(raw: &str) -> String {
 pub(super) fn escapes(raw: &str, ansi: bool) -> String {
     let mut bytes: Vec<u8> = Vec::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
-    let mut push = |bytes: &mut Vec<u8>, c: char| bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    let push = |bytes: &mut Vec<u8>, c: char| bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     while let Some(c) = chars.next() {
         if c != '\\' {
             push(&mut bytes, c);

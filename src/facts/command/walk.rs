@@ -12,7 +12,7 @@ use super::parse::{Parsed, Problem, parse};
 use super::rules::Guard;
 use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
 use super::target::{Kind as Place, Kinds, Places, Target};
-use super::text::{FETCHED, SECRET, UNKNOWN, has_unknown, inert, is_known, taint};
+use super::text::{FETCHED, SECRET, UNKNOWN, has_unknown, inert, taint};
 use crate::facts::Surroundings;
 use crate::facts::path::Access;
 
@@ -637,9 +637,6 @@ fn only_redirect(list: &List) -> Option<&Redirect> {
 
 /// The kinds of unknown that pass through a program that reads `text`.
 pub(super) fn passed(text: Option<&str>) -> String {
-    match text {
-        Some(text) if has_unknown(text) => taint(text),
-        Some(text) if is_known(text) => UNKNOWN.to_string(),
-        _ => UNKNOWN.to_string(),
-    }
+    let kind = text.filter(|text| has_unknown(text)).map_or_else(|| UNKNOWN.to_string(), taint);
+    kind + "\n"
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::env::Value;
 use super::options::{Options, command_after};
 use super::remote;
-use super::text::{UNKNOWN, has_unknown, is_known};
+use super::text::UNKNOWN;
 use super::walk::Walker;
 
 /// How a program takes the command that it runs.
@@ -445,9 +445,4 @@ fn dashed(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String
         return None;
     }
     Some(UNKNOWN.to_string())
-}
-
-/// Whether arguments leave open what a command is.
-pub(super) fn open(args: &[String]) -> bool {
-    args.iter().any(|arg| has_unknown(arg) && !is_known(arg))
 }
