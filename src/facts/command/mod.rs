@@ -1,11 +1,66 @@
 //! The analysed shell command: which programs it would run with which words, what effects that has, and which rules of
 //! the packs object. Nothing is executed or looked up in the file system here.
 
+//!
+//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
+//! `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
+//! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
+//! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
+//! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
+//! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound.
+//!
+//! # Effects
+//!
+//! Policies see these names in `context.command.effects`. On files: `read`, `inspect`, `overwrite`, `append`, `edit`,
+//! `truncate`, `shred`, `move`, `link`, `delete`, `unpack`, `write-device`, `permission` (`permission.setuid`,
+//! `permission.world-writable`, `permission.lock`), `ownership`, `format`, `partition`. On the machine: `privilege`,
+//! `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `package-install`. Over the network:
+//! `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`. Secrets: `credential-read`. Others:
+//! `history-rewrite`, `git.push.force` and its like, `container-escape`, `cloud-destroy`, `db-destroy`, `obfuscation`,
+//! `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, and `unresolved` where a program's name
+//! cannot be known.
+
+mod arithmetic;
+mod braces;
+mod builtins;
+mod calls;
+mod env;
+mod exec;
+mod expand;
+mod find;
+mod forkbomb;
+mod git;
+mod inline;
+mod interpreters;
+mod limits;
+mod notes;
+mod options;
+mod packs;
+mod parse;
+mod parse_word;
+mod producers;
+mod programs;
+mod remote;
+mod rules;
+mod shells;
+mod syntax;
+mod target;
+#[cfg(test)]
+mod tests;
+mod text;
+mod variables;
+mod walk;
+mod windows;
+mod wrappers;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::limits::Limits;
+pub use self::packs::{PackError, PackProblem, PackSource, Trust};
+pub use self::rules::{Guard, Rule};
 use crate::facts::path::Access;
 use crate::verdict::Finding;
 

@@ -1,0 +1,192 @@
+//! Brace expansion (bash(1), Brace Expansion), which happens before every other expansion.
+
+use super::syntax::Part;
+
+/// A word as single unquoted characters and parts that braces cannot look into.
+#[derive(Clone)]
+enum Unit {
+    Char(char),
+    Atom(Part),
+}
+
+/// The words that a word's braces give, and whether that is all of them; `None` where there are none.
+pub(super) fn expand(parts: &[Part], limit: usize) -> Option<(Vec<Vec<Part>>, bool)> {
+    if !parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains('{'))) {
+        return None;
+    }
+    let mut units = Vec::new();
+    for part in parts {
+        match part {
+            Part::Literal(text) => units.extend(text.chars().map(Unit::Char)),
+            other => units.push(Unit::Atom(other.clone())),
+        }
+    }
+    let mut budget = limit;
+    let variants = variants(&units, &mut budget, 0);
+    if variants.len() == 1 {
+        return None;
+    }
+    Some((variants.into_iter().map(join).collect(), budget > 0))
+}
+
+fn join(units: Vec<Unit>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for unit in units {
+        match (unit, parts.last_mut()) {
+            (Unit::Char(c), Some(Part::Literal(text))) => text.push(c),
+            (Unit::Char(c), _) => parts.push(Part::Literal(c.to_string())),
+            (Unit::Atom(part), _) => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// Nesting beyond which braces are taken as text.
+const DEPTH: usize = 16;
+
+fn variants(units: &[Unit], budget: &mut usize, depth: usize) -> Vec<Vec<Unit>> {
+    let plain = || vec![units.to_vec()];
+    if depth > DEPTH {
+        *budget = 0;
+        return plain();
+    }
+    let mut from = 0;
+    while let Some(open) = position(units, from, '{') {
+        let Some((close, commas)) = close_of(units, open) else {
+            from = open + 1;
+            continue;
+        };
+        let Some(choices) = choices(units, open, close, &commas, budget, depth) else {
+            from = open + 1;
+            continue;
+        };
+        let head = units.get(..open).unwrap_or_default();
+        let tails = variants(units.get(close + 1..).unwrap_or_default(), budget, depth + 1);
+        let mut out = Vec::new();
+        for choice in &choices {
+            for tail in &tails {
+                if *budget == 0 {
+                    return if out.is_empty() { plain() } else { out };
+                }
+                *budget -= 1;
+                out.push([head, choice.as_slice(), tail.as_slice()].concat());
+            }
+        }
+        return out;
+    }
+    plain()
+}
+
+fn position(units: &[Unit], from: usize, wanted: char) -> Option<usize> {
+    units.iter().enumerate().skip(from).find(|(_, unit)| matches!(unit, Unit::Char(c) if *c == wanted)).map(|(i, _)| i)
+}
+
+/// Where the brace closes, and its own commas.
+fn close_of(units: &[Unit], open: usize) -> Option<(usize, Vec<usize>)> {
+    let mut depth = 0_usize;
+    let mut commas = Vec::new();
+    for (i, unit) in units.iter().enumerate().skip(open) {
+        match unit {
+            Unit::Char('{') => depth += 1,
+            Unit::Char('}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some((i, commas));
+                }
+            }
+            Unit::Char(',') if depth == 1 => commas.push(i),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn choices(
+    units: &[Unit],
+    open: usize,
+    close: usize,
+    commas: &[usize],
+    budget: &mut usize,
+    depth: usize,
+) -> Option<Vec<Vec<Unit>>> {
+    if commas.is_empty() {
+        return sequence(units.get(open + 1..close)?, *budget);
+    }
+    let mut out = Vec::new();
+    let mut start = open + 1;
+    for end in commas.iter().copied().chain([close]) {
+        out.extend(variants(units.get(start..end)?, budget, depth + 1));
+        start = end + 1;
+    }
+    Some(out)
+}
+
+/// `{1..5}`, `{a..e}`, `{01..10..3}`.
+fn sequence(units: &[Unit], limit: usize) -> Option<Vec<Vec<Unit>>> {
+    let mut text = String::new();
+    for unit in units {
+        match unit {
+            Unit::Char(c) => text.push(*c),
+            Unit::Atom(_) => return None,
+        }
+    }
+    let mut ends = text.split("..");
+    let (first, last) = (ends.next()?, ends.next()?);
+    let step: i64 = ends.next().map_or(Some(1), |step| step.parse().ok())?;
+    let step = step.unsigned_abs().max(1);
+    let single = |s: &str| (s.chars().count() == 1).then(|| s.chars().next()).flatten().filter(char::is_ascii_alphabetic);
+    let (from, to, letters) = match (first.parse::<i64>(), last.parse::<i64>()) {
+        (Ok(from), Ok(to)) => (from, to, false),
+        _ => (i64::from(u32::from(single(first)?)), i64::from(u32::from(single(last)?)), true),
+    };
+    let width = if first.starts_with('0') || last.starts_with('0') { first.len().max(last.len()) } else { 0 };
+    let count = from.abs_diff(to) / step + 1;
+    let mut out = Vec::new();
+    for i in 0..count.min(limit.max(1) as u64) {
+        let distance = i64::try_from(i.saturating_mul(step)).unwrap_or(i64::MAX);
+        let value = if from <= to { from.saturating_add(distance) } else { from.saturating_sub(distance) };
+        let text = if letters {
+            u32::try_from(value).ok().and_then(char::from_u32)?.to_string()
+        } else {
+            format!("{value:0width$}")
+        };
+        out.push(text.chars().map(Unit::Char).collect());
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let parts = [Part::Literal(text.to_owned())];
+        let Some((variants, _)) = expand(&parts, 100) else { return vec![text.to_owned()] };
+        variants
+            .into_iter()
+            .map(|parts| {
+                let mut out = String::new();
+                crate::facts::command::parse_word::unquoted_text(&parts, &mut out);
+                out
+            })
+            .collect()
+    }
+
+    #[test]
+    fn braces_expand_as_in_bash() {
+        assert_eq!(words("{rm,-rf,/}"), ["rm", "-rf", "/"]);
+        assert_eq!(words("a{b,c{d,e}}f"), ["abf", "acdf", "acef"]);
+        assert_eq!(words("{1..3}{a..b}"), ["1a", "1b", "2a", "2b", "3a", "3b"]);
+        assert_eq!(words("{08..10}"), ["08", "09", "10"]);
+        assert_eq!(words("conf{,.bak}"), ["conf", "conf.bak"]);
+        assert_eq!(words("{x}"), ["{x}"]);
+        assert_eq!(words("{}"), ["{}"]);
+    }
+
+    #[test]
+    fn i6_a_cut_expansion_says_so() {
+        let parts = [Part::Literal("{1..9}{1..9}{1..9}{1..9}".to_owned())];
+        let (variants, complete) = expand(&parts, 100).unwrap();
+        assert!(!complete && variants.len() <= 101, "{} variants, complete: {complete}", variants.len());
+    }
+}

@@ -1,0 +1,265 @@
+//! Builtins of the shell that change its state or run text.
+
+use std::rc::Rc;
+
+use super::env::Value;
+use super::notes::Act;
+use super::options::Options;
+use super::target::Kind;
+use super::text::{UNKNOWN, has_unknown, inert, is_known};
+use super::walk::Walker;
+use crate::facts::path::Access;
+
+/// Runs a builtin; `None` where the name is none, or one that is judged like a program.
+pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
+    match name {
+        ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask" | "return"
+        | "exit" | "break" | "continue" | "getopts" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "logout"
+        | "disown" | "suspend" | "let" | "dirs" | "hash" | "caller" | "ulimit" => {
+            if name == "shift" {
+                shift(walker, args);
+            }
+            if name == "bind" && args.first().is_some_and(|arg| arg == "-x") {
+                walker.run_text(args.get(1).and_then(|arg| arg.split_once(':')).map_or("", |(_, text)| text));
+            }
+            if name == "complete" || name == "compgen" {
+                let options = Options::read(args, "oAGWFCXPS", &[]);
+                for text in options.values('C') {
+                    walker.run_text(&text);
+                }
+            }
+            Some(String::new())
+        }
+        "cd" | "pushd" => {
+            change_directory(walker, args);
+            Some(String::new())
+        }
+        "popd" => {
+            walker.env.cwd = walker.env.old_cwd.take().unwrap_or_else(|| UNKNOWN.to_string());
+            Some(String::new())
+        }
+        "pwd" => Some(format!("{}\n", walker.env.cwd)),
+        "set" => Some(set(walker, args)),
+        "unset" => {
+            for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
+                walker.env.set(arg, Value::Unset);
+            }
+            Some(String::new())
+        }
+        "shopt" => {
+            if args.iter().any(|arg| arg == "expand_aliases") {
+                walker.env.expand_aliases = !args.iter().any(|arg| arg == "-u");
+            }
+            Some(String::new())
+        }
+        "alias" => {
+            alias(walker, args);
+            Some(String::new())
+        }
+        "unalias" => Some(String::new()),
+        "eval" => {
+            let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+            Some(walker.run_text(&args.join(" ")))
+        }
+        "source" | "." => Some(source(walker, args)),
+        "trap" => {
+            let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+            if let [text, _, ..] = args
+                && !text.starts_with('-')
+            {
+                walker.subshell(|walker| walker.run_text(text));
+            }
+            Some(String::new())
+        }
+        "read" => {
+            read(walker, args);
+            Some(String::new())
+        }
+        "mapfile" | "readarray" => {
+            mapfile(walker, args);
+            Some(String::new())
+        }
+        "printf" if args.first().is_some_and(|arg| arg == "-v") => {
+            let text = super::producers::printf(args.get(2..).unwrap_or_default());
+            walker.env.set_text(args.get(1)?, text);
+            Some(String::new())
+        }
+        "command" => command(walker, args),
+        "builtin" => Some(walker.exec_texts(args.to_vec())),
+        "exec" => {
+            let options = Options::read(args, "a", &[]);
+            let argv = options.operands_from_first(args);
+            if argv.is_empty() {
+                return Some(String::new());
+            }
+            Some(walker.exec_texts(argv))
+        }
+        "type" | "which" | "whereis" | "help" | "whatis" | "apropos" => Some(UNKNOWN.to_string() + "\n"),
+        _ => None,
+    }
+}
+
+fn shift(walker: &mut Walker<'_>, args: &[String]) {
+    let count = args.first().and_then(|arg| arg.parse::<usize>().ok()).unwrap_or(1);
+    if let Some(items) = &walker.env.positional {
+        let head = items.first().cloned().unwrap_or_default();
+        let items = std::iter::once(head).chain(items.iter().skip(1 + count).cloned()).collect();
+        walker.env.positional = Some(Rc::new(items));
+    }
+}
+
+fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
+    let operand = args.iter().find(|arg| !arg.starts_with('-') || *arg == "-");
+    let destination = match operand.map(String::as_str) {
+        None => walker.home(),
+        Some("-") => match walker.env.get("OLDPWD") {
+            Some(Value::Text(text)) => text.clone(),
+            _ => walker.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
+        },
+        Some(path) => path.to_owned(),
+    };
+    let target = walker.target(&destination);
+    let cwd = if target.path.is_empty() { UNKNOWN.to_string() } else { target.path.clone() };
+    let old = std::mem::replace(&mut walker.env.cwd, cwd);
+    // `cd` to a place that is always there does not fail.
+    let sure = target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
+    walker.env.cwd_if_failed = (!sure).then(|| old.clone());
+    walker.env.old_cwd = Some(old.clone());
+    walker.env.set_text("OLDPWD", old);
+}
+
+fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
+    let mut rest = args;
+    let mut tracing = false;
+    while let Some((arg, tail)) = rest.split_first() {
+        if arg == "--" {
+            let items = std::iter::once("bash".to_owned()).chain(tail.iter().cloned()).collect();
+            walker.env.positional = Some(Rc::new(items));
+            return String::new();
+        }
+        if !arg.starts_with('-') && !arg.starts_with('+') {
+            let items = std::iter::once("bash".to_owned()).chain(rest.iter().cloned()).collect();
+            walker.env.positional = Some(Rc::new(items));
+            break;
+        }
+        tracing |= arg.starts_with('-') && arg.contains('x') || arg == "xtrace";
+        rest = if arg == "-o" || arg == "+o" { tail.get(1..).unwrap_or_default() } else { tail };
+    }
+    if tracing && let Some(Value::Text(prompt)) = walker.env.get("PS4").cloned() {
+        walker.prompt(&prompt);
+    }
+    String::new()
+}
+
+fn alias(walker: &mut Walker<'_>, args: &[String]) {
+    for arg in args {
+        if let Some((name, text)) = arg.split_once('=') {
+            Rc::make_mut(&mut walker.env.aliases).insert(name.to_owned(), inert(text));
+        }
+    }
+}
+
+fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
+    let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+    let Some(path) = args.first() else { return String::new() };
+    let target = walker.target(path);
+    let span = walker.span.clone();
+    walker.notes.path(&target, Access::Read, span);
+    let text = if path == "/dev/stdin" {
+        walker.env.stdin.as_deref().map(str::to_owned)
+    } else {
+        walker.files.get(&target.path).cloned()
+    };
+    match text {
+        // What a program prints to be sourced (`source <(kubectl completion bash)`) is common and unknown.
+        Some(text) if has_unknown(&text) && !text.contains(super::text::FETCHED) => String::new(),
+        Some(text) => walker.run_text(&text),
+        None => String::new(),
+    }
+}
+
+fn read(walker: &mut Walker<'_>, args: &[String]) {
+    let options = Options::read(args, "adinNptu", &[]);
+    let line = match walker.env.stdin.clone() {
+        Some(text) => {
+            let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            walker.env.stdin = Some(rest.into());
+            line.to_owned()
+        }
+        None => UNKNOWN.to_string(),
+    };
+    if let Some(name) = options.values('a').first() {
+        let items = line.split_whitespace().enumerate().map(|(i, word)| (i.to_string(), word.to_owned())).collect();
+        walker.env.set(name, Value::Array(items));
+        return;
+    }
+    let names = if options.operands.is_empty() { vec!["REPLY".to_owned()] } else { options.operands };
+    let separators = match walker.env.get("IFS") {
+        Some(Value::Text(text)) => text.clone(),
+        _ => " \t\n".to_owned(),
+    };
+    let mut rest = line.trim();
+    for (i, name) in names.iter().enumerate() {
+        let value = if i + 1 == names.len() {
+            std::mem::take(&mut rest)
+        } else {
+            let (head, tail) = rest.split_once(|c| separators.contains(c)).unwrap_or((rest, ""));
+            rest = tail.trim_start();
+            head
+        };
+        // Whatever cannot be known of the line cannot be known of its words.
+        let value = if value.is_empty() && !is_known(&line) { UNKNOWN.to_string() } else { value.to_owned() };
+        walker.env.set_text(name, value);
+    }
+}
+
+fn mapfile(walker: &mut Walker<'_>, args: &[String]) {
+    let options = Options::read(args, "dnOsuCc", &[]);
+    for text in options.values('C') {
+        walker.run_text(&text);
+    }
+    let name = options.operands.first().map_or("MAPFILE", String::as_str);
+    let value = match walker.env.stdin.clone() {
+        Some(text) if is_known(&text) => {
+            Value::Array(text.lines().enumerate().map(|(i, line)| (i.to_string(), line.to_owned())).collect())
+        }
+        _ => Value::Text(UNKNOWN.to_string()),
+    };
+    walker.env.set(name, value);
+}
+
+/// `command -v name` prints where the name is; anything else runs it past functions.
+fn command(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
+    let mut rest = args;
+    while let Some((arg, tail)) = rest.split_first() {
+        match arg.as_str() {
+            "-v" | "-V" | "-pv" | "-pV" => {
+                let name = tail.first()?;
+                return Some(format!("{name}\n"));
+            }
+            "-p" | "--" => rest = tail,
+            _ => break,
+        }
+    }
+    let functions = std::mem::take(&mut walker.env.functions);
+    let printed = walker.exec_texts(rest.to_vec());
+    walker.env.functions = functions;
+    Some(printed)
+}
+
+impl Walker<'_> {
+    /// Something was written where it runs by itself later.
+    pub(super) fn persisted(&mut self, target: &super::target::Target, text: &str) {
+        if target.kinds.has(Kind::Startup) && is_known(text) && !text.trim().is_empty() && !target.path.contains("/.ssh/") {
+            let text = text.to_owned();
+            self.subshell(|walker| {
+                walker.acts_on(&[Act::new("schedules", target.kinds)]);
+                if target.path.contains("cron") {
+                    super::programs::cron_lines(walker, &text);
+                } else {
+                    walker.run_text(&text);
+                }
+            });
+        }
+    }
+}

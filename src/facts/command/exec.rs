@@ -1,0 +1,327 @@
+//! Simple commands: which program a name is, and who looks at its arguments.
+
+use std::rc::Rc;
+
+use super::env::Value;
+use super::expand::Field;
+use super::notes::Act;
+use super::programs;
+use super::syntax::{Assignment, Word};
+use super::target::Kinds;
+use super::text::{FETCHED, SECRET, UNKNOWN, has_glob, has_unknown, inert, matches, show};
+use super::walk::Walker;
+use super::{builtins, interpreters, producers, shells, variables, wrappers};
+use crate::facts::path::Access;
+
+/// Builtins whose operands are assignments.
+const DECLARATIONS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
+
+impl Walker<'_> {
+    pub(super) fn simple(&mut self, assignments: &[Assignment], words: &[Word]) -> String {
+        let Some(first) = words.first() else {
+            for assignment in assignments {
+                self.assign(assignment);
+            }
+            return String::new();
+        };
+        if first.literal().is_some_and(|name| DECLARATIONS.contains(&name)) {
+            self.declare(words);
+            return String::new();
+        }
+        let argv = match first.literal().and_then(|name| self.alias(name)) {
+            Some(text) => return self.aliased(&text, words),
+            None => self.expand(words),
+        };
+        if assignments.is_empty() {
+            return self.exec(argv);
+        }
+        // The assignments are the program's environment; its own words were expanded without them.
+        let saved = Rc::clone(&self.env.variables);
+        let outer = std::mem::take(&mut self.prefix);
+        for assignment in assignments {
+            self.assign(assignment);
+            if let Some(Value::Text(value)) = self.env.get(&assignment.name).cloned() {
+                self.prefix.push((assignment.name.clone(), value));
+            }
+        }
+        let prefix = self.prefix.clone();
+        let program = argv.first().map(|field| field.text.clone()).unwrap_or_default();
+        variables::for_program(self, &program, &prefix);
+        let printed = self.exec(argv);
+        self.prefix = outer;
+        self.env.variables = saved;
+        printed
+    }
+
+    /// `export`, `declare` and their like: assignments, as the grammar sees them.
+    fn declare(&mut self, words: &[Word]) {
+        for word in words.iter().skip(1) {
+            match word.as_assignment() {
+                Some(assignment) => self.assign(&assignment),
+                None => {
+                    let fields = self.expand(std::slice::from_ref(word));
+                    for field in fields {
+                        if let Some((name, value)) = field.text.split_once('=') {
+                            self.env.set_text(name, value);
+                        }
+                    }
+                }
+            }
+        }
+        self.notes.program(words.first().and_then(Word::literal).unwrap_or_default());
+    }
+
+    fn alias(&self, name: &str) -> Option<String> {
+        if !self.env.expand_aliases { None } else { self.env.aliases.get(name).cloned() }
+    }
+
+    fn aliased(&mut self, text: &str, words: &[Word]) -> String {
+        let rest = self.expand(words.get(1..).unwrap_or_default());
+        let tail: Vec<String> = rest.iter().map(|field| quote(&field.text)).collect();
+        let aliases = std::mem::take(&mut self.env.aliases);
+        let printed = self.run_text(&format!("{text} {}", tail.join(" ")));
+        self.env.aliases = aliases;
+        printed
+    }
+
+    /// Runs a program with arguments, whoever asked for it. Gives what it prints.
+    pub(super) fn exec(&mut self, argv: Vec<Field>) -> String {
+        if !self.count_site() {
+            self.limited("number of commands");
+            return UNKNOWN.to_string();
+        }
+        self.deeper(|walker| walker.exec_here(argv)).unwrap_or_else(|| UNKNOWN.to_string())
+    }
+
+    pub(super) fn exec_texts(&mut self, argv: Vec<String>) -> String {
+        let span = self.span.clone();
+        self.exec(argv.into_iter().map(|text| Field { text, span: span.clone() }).collect())
+    }
+
+    fn exec_here(&mut self, argv: Vec<Field>) -> String {
+        let Some(head) = argv.first() else { return String::new() };
+        self.deceptive(&argv);
+        let args: Vec<String> = argv.iter().skip(1).map(|field| field.text.clone()).collect();
+        let Some(name) = self.program_of(&head.text) else {
+            return self.unknown_program(&head.text, &args);
+        };
+        if let Some(body) = self.env.functions.get(&name).cloned() {
+            return self.call(&name, &body, &argv);
+        }
+        self.run_program(&name, &head.text, &args)
+    }
+
+    fn run_program(&mut self, name: &str, written: &str, args: &[String]) -> String {
+        if written.contains('/') {
+            if let Some(printed) = self.own_script(written, args) {
+                return printed;
+            }
+            let target = self.target(written);
+            let span = self.span.clone();
+            self.notes.path(&target, Access::Execute, span);
+        }
+        self.notes.program(name);
+        if let Some(printed) = builtins::run(self, name, args) {
+            return printed;
+        }
+        if let Some(printed) = wrappers::run(self, name, args) {
+            return printed;
+        }
+        if let Some(printed) = shells::run(self, name, args) {
+            return printed;
+        }
+        if let Some(printed) = interpreters::run(self, name, args) {
+            return printed;
+        }
+        let acts = programs::acts(self, name, args);
+        self.judge(name, args, &acts);
+        self.hosts(args);
+        if !programs::is_familiar(name) && acts.is_empty() {
+            self.hidden_command(args);
+        }
+        producers::output(self, name, args)
+    }
+
+    /// The program that a name stands for: its base name, through copies and links that the command made itself.
+    fn program_of(&mut self, text: &str) -> Option<String> {
+        if text.is_empty() {
+            return None;
+        }
+        let base = text.rsplit('/').next().unwrap_or_default();
+        if has_unknown(base) || base.is_empty() {
+            return None;
+        }
+        if has_glob(base) {
+            // Which name it becomes depends on the files there are: the gravest one is assumed.
+            let own = programs::DESTRUCTIVE.iter().copied().chain(wrappers::names()).chain(shells::NAMES.iter().copied());
+            return own.into_iter().find(|name| matches(base, name)).or_else(|| self.guard.program_like(base)).map(str::to_owned);
+        }
+        if text.contains('/') {
+            let path = self.target(text).path;
+            if let Some(name) = self.binaries.get(&path) {
+                return Some(name.clone());
+            }
+        }
+        // `=rm` is the path of rm in zsh.
+        if let Some(rest) = base.strip_prefix('=')
+            && (self.guard.has_program(rest) || programs::DESTRUCTIVE.contains(&rest))
+        {
+            return Some(rest.to_owned());
+        }
+        let lower = base.to_ascii_lowercase();
+        for extension in [".exe", ".com", ".cmd"] {
+            if let Some(stem) = lower.strip_suffix(extension) {
+                return Some(stem.to_owned());
+            }
+        }
+        if lower.contains('-') && programs::is_cmdlet(&lower) {
+            return Some(lower);
+        }
+        Some(base.to_owned())
+    }
+
+    fn unknown_program(&mut self, text: &str, args: &[String]) -> String {
+        self.notes.partial();
+        self.notes.effect("unresolved");
+        if text.contains(FETCHED) {
+            self.event("fetch-and-run");
+        }
+        if args.iter().any(|arg| arg.contains(SECRET)) {
+            self.event("send-secret");
+        }
+        self.hidden_command(args);
+        UNKNOWN.to_string()
+    }
+
+    /// A file that the command itself wrote, run by its name.
+    fn own_script(&mut self, written: &str, args: &[String]) -> Option<String> {
+        let target = self.target(written);
+        let text = self.files.get(&target.path)?.clone();
+        let span = self.span.clone();
+        self.notes.path(&target, Access::Execute, span);
+        let interpreter = text
+            .strip_prefix("#!")
+            .and_then(|rest| rest.lines().next())
+            .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .filter(|words| !words.is_empty())
+            .unwrap_or_else(|| vec!["sh".to_owned()]);
+        let mut argv = interpreter;
+        argv.push(target.path);
+        argv.extend(args.iter().cloned());
+        Some(self.exec_texts(argv))
+    }
+
+    /// Programs that nobody listed may run their arguments: a destructive command among them is judged as one.
+    fn hidden_command(&mut self, args: &[String]) {
+        let start = args.iter().position(|arg| programs::HIDDEN.contains(&arg.rsplit('/').next().unwrap_or_default()));
+        if let Some(start) = start
+            && start + 1 < args.len()
+        {
+            let argv = args.get(start..).unwrap_or_default().to_vec();
+            self.subshell(|walker| walker.exec_texts(argv));
+        }
+    }
+
+    fn hosts(&mut self, args: &[String]) {
+        for arg in args {
+            let Some((_, rest)) = arg.split_once("://") else { continue };
+            let authority = rest.split(['/', '?', '#', '"', '\'', ' ']).next().unwrap_or_default();
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            let host = host.split(':').next().unwrap_or_default();
+            if !host.is_empty() && !has_unknown(host) && !has_glob(host) {
+                let lower = host.to_lowercase();
+                if mixed_scripts(&lower) {
+                    self.event("lookalike-host");
+                }
+                self.notes.host(&lower);
+            }
+        }
+    }
+
+    /// Text that looks like something else to a reader.
+    fn deceptive(&mut self, argv: &[Field]) {
+        if argv.iter().all(|field| field.text.is_ascii() && !field.text.contains('\r')) {
+            return;
+        }
+        let name = argv.first().map(|field| field.text.as_str()).unwrap_or_default();
+        let plain = |c: char| c.is_ascii() || super::text::is_unknown(c) || super::text::is_glob(c);
+        let odd_name = !name.chars().all(plain)
+            && name.chars().any(|c| c.is_ascii_alphanumeric() || invisible(c) || lookalike(c) || c.is_whitespace())
+            || name.trim_end_matches('\r').contains('\r')
+            || (name.ends_with('\r') && argv.len() > 1);
+        let odd_argument = argv.iter().skip(1).any(|field| {
+            let mut chars = field.text.chars();
+            let first = chars.next().unwrap_or(' ');
+            let next = chars.next();
+            field.text.chars().any(invisible)
+                || (dash(first) && next.is_some_and(|c| c.is_ascii_alphabetic()) && !field.text.contains(' '))
+                || (field.text.chars().any(slash) && !field.text.contains(' '))
+        });
+        if odd_name || odd_argument {
+            self.event("deceptive-text");
+        }
+    }
+
+    /// Effects on paths that arguments name, judged under a program's name.
+    pub(super) fn acts(&mut self, effect: &'static str, paths: &[String], recursive: bool, access: Access) -> Vec<Act> {
+        let mut acts = Vec::new();
+        for path in paths {
+            let target = self.target(path);
+            let span = self.span.clone();
+            self.notes.path(&target, access, span);
+            acts.push(Act::new(effect, target.kinds).recursive(recursive));
+        }
+        acts
+    }
+
+    /// The kinds of one operand.
+    pub(super) fn kinds_of(&self, path: &str) -> Kinds {
+        self.target(path).kinds
+    }
+}
+
+fn invisible(c: char) -> bool {
+    matches!(c, '\u{200B}' | '\u{200C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}'
+        | '\u{00AD}' | '\u{180E}' | '\u{3164}' | '\u{115F}' | '\u{1160}' | '\u{E0000}'..='\u{E007F}')
+}
+
+fn dash(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}')
+}
+
+fn slash(c: char) -> bool {
+    matches!(c, '\u{FF0F}' | '\u{2044}' | '\u{2215}' | '\u{29F8}' | '\u{2571}')
+}
+
+/// Letters of other scripts that look like Latin ones.
+fn lookalike(c: char) -> bool {
+    matches!(c, '\u{0370}'..='\u{052F}' | '\u{FF00}'..='\u{FF5E}' | '\u{1D400}'..='\u{1D7FF}')
+}
+
+fn mixed_scripts(host: &str) -> bool {
+    host.chars().any(|c| c.is_ascii_alphabetic()) && host.chars().any(|c| lookalike(c) || invisible(c))
+}
+
+/// A text as one word of a script again.
+pub(super) fn quote(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:@%+,~".contains(c) || has_unknown(&c.to_string())) {
+        return text.to_owned();
+    }
+    if has_glob(text) || has_unknown(text) {
+        return inert(text);
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Arguments for people.
+pub(super) fn shown(program: &str, args: &[String]) -> String {
+    let mut out = program.to_owned();
+    for arg in args.iter().take(6) {
+        out.push(' ');
+        out.push_str(&show(arg));
+    }
+    if args.len() > 6 {
+        out.push_str(" …");
+    }
+    out
+}

@@ -1,0 +1,34 @@
+//! The explicit bounds of an analysis. Each one that is hit is a finding of its own.
+
+/// How much is analysed.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest command text, in bytes.
+    pub bytes: usize,
+    /// Nesting of the grammar and of text that runs as commands.
+    pub depth: usize,
+    /// Program calls that are looked at, loops and functions unrolled.
+    pub sites: usize,
+    /// Words that one expansion may give.
+    pub words: usize,
+    /// Longest text that an expansion or a substitution may give, in bytes.
+    pub text: usize,
+    /// Bytes of nested scripts (`eval`, `sh -c`, decoded text) that are parsed in all.
+    pub nested_bytes: usize,
+    /// Findings that are kept.
+    pub findings: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 256 * 1024,
+            depth: 160,
+            sites: 4_000,
+            words: 2_000,
+            text: 128 * 1024,
+            nested_bytes: 512 * 1024,
+            findings: 64,
+        }
+    }
+}

@@ -1,0 +1,809 @@
+//! A recursive-descent parser of bash, total and linear: nesting and work are bounded while parsing, spans are bytes of
+//! the command text, and complete lines before a syntax error are kept, because bash runs those.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::limits::Limits;
+use super::parse_word::Quoting;
+use super::syntax::{
+    Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word,
+};
+
+/// What could be parsed, and what stopped the parser.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// The commands of every complete line.
+    pub list: List,
+    /// Set where something was left out.
+    pub problem: Option<Problem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Problem {
+    Syntax { what: &'static str, at: usize },
+    TooDeep { at: usize },
+    TooMuchWork { at: usize },
+}
+
+pub(super) type Result<T> = std::result::Result<T, Problem>;
+
+/// Lines after a syntax error that are still looked at (bash would not run them; a reader of the verdict wants to know).
+const RESUMPTIONS: usize = 8;
+
+/// Parses a script. `fixed` is the span that all nodes get where the text is not the command text itself (an argument
+/// of `eval`, decoded text).
+pub(super) fn parse(text: &str, fixed: Option<Span>, limits: &Limits) -> Parsed {
+    let mut parser = Parser::new(text, fixed, limits);
+    let mut list = List::new();
+    let mut problem = None;
+    let mut resumptions = 0;
+    loop {
+        match parser.complete_line(&mut list) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                let fatal = !matches!(error, Problem::Syntax { .. });
+                problem.get_or_insert(error);
+                resumptions += 1;
+                if fatal || resumptions > RESUMPTIONS || !parser.resume() {
+                    break;
+                }
+            }
+        }
+    }
+    Parsed { list, problem }
+}
+
+pub(super) struct Parser<'s> {
+    pub(super) text: &'s str,
+    bytes: &'s [u8],
+    pub(super) pos: usize,
+    depth: usize,
+    max_depth: usize,
+    /// Work left; parsing the same bytes twice costs twice.
+    fuel: usize,
+    fixed: Option<Span>,
+    pending: Vec<Pending>,
+    line_start: usize,
+}
+
+/// A heredoc whose body starts at the next line.
+struct Pending {
+    delimiter: String,
+    quoted: bool,
+    strip_tabs: bool,
+    body: Rc<OnceCell<Word>>,
+}
+
+/// Words that end a list where a command could start.
+const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(text: &'s str, fixed: Option<Span>, limits: &Limits) -> Self {
+        Parser {
+            text,
+            bytes: text.as_bytes(),
+            pos: 0,
+            depth: 0,
+            max_depth: limits.depth,
+            fuel: text.len().saturating_mul(6).saturating_add(4096),
+            fixed,
+            pending: Vec::new(),
+            line_start: 0,
+        }
+    }
+
+    // Bytes.
+
+    /// The next byte, past line continuations.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        while self.byte(0) == Some(b'\\') && self.byte(1) == Some(b'\n') {
+            self.pos += 2;
+        }
+        self.byte(0)
+    }
+
+    /// A byte ahead, continuations included.
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.pos + ahead).copied()
+    }
+
+    pub(super) fn char(&self) -> Option<char> {
+        self.text.get(self.pos..).and_then(|rest| rest.chars().next())
+    }
+
+    /// Takes an operator, which continuations may split.
+    pub(super) fn eat(&mut self, operator: &str) -> bool {
+        let start = self.pos;
+        for byte in operator.bytes() {
+            if self.peek() != Some(byte) {
+                self.pos = start;
+                return false;
+            }
+            self.pos += 1;
+        }
+        true
+    }
+
+    pub(super) fn ahead(&mut self, operator: &str) -> bool {
+        let start = self.pos;
+        let found = self.eat(operator);
+        self.pos = start;
+        found
+    }
+
+    pub(super) fn span(&self, start: usize) -> Span {
+        self.fixed.clone().unwrap_or(start..self.pos)
+    }
+
+    /// The span for nested text (backticks), whose own offsets mean nothing.
+    pub(super) fn nested_span(&self, start: usize) -> Option<Span> {
+        Some(self.span(start))
+    }
+
+    pub(super) fn error<T>(&self, what: &'static str) -> Result<T> {
+        Err(Problem::Syntax { what, at: self.fixed.as_ref().map_or(self.pos, |span| span.start) })
+    }
+
+    /// One level deeper; every recursion of the grammar passes here.
+    pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= self.max_depth {
+            return Err(Problem::TooDeep { at: self.pos });
+        }
+        self.depth += 1;
+        let result = stacker::maybe_grow(96 * 1024, 1024 * 1024, || parse(self));
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn work(&mut self, amount: usize) -> Result<()> {
+        match self.fuel.checked_sub(amount) {
+            Some(left) => {
+                self.fuel = left;
+                Ok(())
+            }
+            None => Err(Problem::TooMuchWork { at: self.pos }),
+        }
+    }
+
+    /// A parser for text inside this one's (backticks), with what is left of its bounds.
+    pub(super) fn inner<'t>(&self, text: &'t str, start: usize) -> Parser<'t> {
+        let mut inner = Parser::new(text, self.nested_span(start), &Limits::default());
+        inner.depth = self.depth;
+        inner.max_depth = self.max_depth;
+        inner.fuel = self.fuel;
+        inner
+    }
+
+    pub(super) fn fuel_left(&self) -> usize {
+        self.fuel
+    }
+
+    pub(super) fn set_fuel(&mut self, fuel: usize) {
+        self.fuel = fuel;
+    }
+
+    // Blank space and lines.
+
+    /// Skips blanks and a comment; stops at a newline.
+    pub(super) fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.pos += 1;
+        }
+        if self.byte(0) == Some(b'#') {
+            while !matches!(self.byte(0), None | Some(b'\n')) {
+                self.pos += 1;
+            }
+        }
+    }
+
+    /// Skips blanks, comments and newlines. Heredoc bodies that are due are read.
+    pub(super) fn newlines(&mut self) -> Result<()> {
+        loop {
+            self.blanks();
+            if self.byte(0) != Some(b'\n') {
+                return Ok(());
+            }
+            self.newline()?;
+        }
+    }
+
+    fn newline(&mut self) -> Result<()> {
+        self.pos += 1;
+        self.line_start = self.pos;
+        for pending in std::mem::take(&mut self.pending) {
+            self.heredoc_body(&pending)?;
+        }
+        Ok(())
+    }
+
+    fn heredoc_body(&mut self, pending: &Pending) -> Result<()> {
+        let start = self.pos;
+        let mut body = String::new();
+        loop {
+            let Some(rest) = self.text.get(self.pos..).filter(|rest| !rest.is_empty()) else { break };
+            let (line, len) = match rest.split_once('\n') {
+                Some((line, _)) => (line, line.len() + 1),
+                None => (rest, rest.len()),
+            };
+            self.work(len)?;
+            self.pos += len;
+            let line = if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
+            if line == pending.delimiter {
+                break;
+            }
+            body.push_str(line);
+            body.push('\n');
+        }
+        let span = self.span(start);
+        let word = if pending.quoted {
+            Word { parts: vec![super::syntax::Part::Quoted(body)], span }
+        } else {
+            let mut inner = self.inner(&body, start);
+            inner.fixed = Some(span);
+            let word = inner.nested(|p| p.word_until(Quoting::Heredoc, |_| false));
+            self.fuel = inner.fuel;
+            word?
+        };
+        let _ = pending.body.set(word);
+        Ok(())
+    }
+
+    // Lists.
+
+    /// One complete line of commands; false at the end of the text.
+    fn complete_line(&mut self, list: &mut List) -> Result<bool> {
+        self.newlines()?;
+        if self.byte(0).is_none() {
+            return Ok(false);
+        }
+        let before = list.len();
+        self.line_start = self.pos;
+        loop {
+            match self.line_item(list) {
+                Ok(true) => {}
+                Ok(false) => return Ok(true),
+                Err(error) => {
+                    // A syntax error keeps bash from running anything of this line.
+                    if matches!(error, Problem::Syntax { .. }) {
+                        list.truncate(before);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn line_item(&mut self, list: &mut List) -> Result<bool> {
+        let item = self.item()?;
+        list.push(item);
+        self.blanks();
+        match self.byte(0) {
+            None => {
+                self.finish_heredocs()?;
+                Ok(false)
+            }
+            Some(b'\n') => {
+                self.newline()?;
+                Ok(false)
+            }
+            Some(_) if matches!(list.last(), Some(item) if item.background) => Ok(true),
+            Some(b';') if !self.ahead(";;") => {
+                self.pos += 1;
+                self.blanks();
+                match self.byte(0) {
+                    Some(b'\n') => self.newline().map(|()| false),
+                    None => self.finish_heredocs().map(|()| false),
+                    Some(_) => Ok(true),
+                }
+            }
+            Some(_) => self.error("unexpected token"),
+        }
+    }
+
+    fn finish_heredocs(&mut self) -> Result<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            self.heredoc_body(&pending)?;
+        }
+        Ok(())
+    }
+
+    /// Moves to the line after the one that failed.
+    fn resume(&mut self) -> bool {
+        self.pending.clear();
+        self.depth = 0;
+        let from = self.line_start;
+        match self.text.get(from..).and_then(|rest| rest.find('\n')) {
+            Some(newline) => {
+                self.pos = from + newline + 1;
+                self.line_start = self.pos;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Commands up to something that closes the construct they are in.
+    pub(super) fn list(&mut self) -> Result<List> {
+        let mut list = List::new();
+        loop {
+            self.newlines()?;
+            match self.peek() {
+                None | Some(b')') => return Ok(list),
+                Some(b';') if self.ahead(";;") || self.ahead(";&") => return Ok(list),
+                _ if self.closer() => return Ok(list),
+                _ => {}
+            }
+            let item = self.item()?;
+            let background = item.background;
+            list.push(item);
+            self.blanks();
+            match self.peek() {
+                Some(b';') if self.ahead(";;") || self.ahead(";&") => {}
+                Some(b';') => self.pos += 1,
+                Some(b'\n' | b')') | None => {}
+                Some(_) if background => {}
+                Some(_) => return self.error("unexpected token"),
+            }
+        }
+    }
+
+    fn closer(&mut self) -> bool {
+        let word = self.reserved();
+        CLOSERS.contains(&word)
+    }
+
+    fn item(&mut self) -> Result<Item> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.blanks();
+            let connector = if self.eat("&&") {
+                Connector::And
+            } else if self.eat("||") {
+                Connector::Or
+            } else {
+                break;
+            };
+            self.newlines()?;
+            rest.push((connector, self.pipeline()?));
+        }
+        let background = !self.ahead("&>") && self.eat("&");
+        Ok(Item { first, rest, background })
+    }
+
+    fn pipeline(&mut self) -> Result<Pipeline> {
+        let mut commands = Vec::new();
+        self.pipeline_prefix();
+        loop {
+            commands.push(self.command()?);
+            self.blanks();
+            if self.ahead("||") || !(self.eat("|&") || self.eat("|")) {
+                return Ok(Pipeline { commands });
+            }
+            self.newlines()?;
+            // `a | ! b` is accepted by newer shells.
+            self.pipeline_prefix();
+        }
+    }
+
+    fn pipeline_prefix(&mut self) {
+        loop {
+            self.blanks();
+            match self.reserved() {
+                "!" => self.pos += 1,
+                "time" => {
+                    self.pos += 4;
+                    self.blanks();
+                    for option in ["-p", "--"] {
+                        let end = self.pos + option.len();
+                        if self.text.get(self.pos..end) == Some(option)
+                            && matches!(self.bytes.get(end), None | Some(b' ' | b'\t' | b'\n'))
+                        {
+                            self.pos = end;
+                            self.blanks();
+                        }
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    // Commands.
+
+    /// The reserved word that starts here, or an empty text.
+    fn reserved(&mut self) -> &'s str {
+        self.peek();
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
+        let len = rest
+            .iter()
+            .take_while(|b| !matches!(b, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'))
+            .take(9)
+            .count();
+        let word = self.text.get(self.pos..self.pos + len).unwrap_or_default();
+        match word {
+            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "for" | "select" | "case"
+            | "esac" | "function" | "time" | "coproc" | "{" | "}" | "!" | "[[" => word,
+            _ => "",
+        }
+    }
+
+    fn expect_word(&mut self, word: &'static str) -> Result<()> {
+        if self.reserved() == word {
+            self.pos += word.len();
+            Ok(())
+        } else {
+            self.error("a compound command is not closed")
+        }
+    }
+
+    pub(super) fn command(&mut self) -> Result<Command> {
+        self.nested(Self::command_unbounded)
+    }
+
+    fn command_unbounded(&mut self) -> Result<Command> {
+        self.blanks();
+        self.work(1)?;
+        let start = self.pos;
+        if self.peek() == Some(b'(') {
+            let kind = if self.ahead("((") { self.double_paren()? } else { self.subshell()? };
+            return self.compound(kind, start);
+        }
+        let word = self.reserved();
+        if word.is_empty() {
+            return self.simple(start);
+        }
+        self.pos += word.len();
+        let kind = match word {
+            "{" => {
+                let list = self.list()?;
+                self.expect_word("}")?;
+                Kind::Group(list)
+            }
+            "if" => self.if_clause()?,
+            "while" | "until" => {
+                let condition = self.list()?;
+                Kind::While { condition, body: self.do_group()? }
+            }
+            "for" | "select" => self.for_clause()?,
+            "case" => self.case_clause()?,
+            "function" => self.function_keyword()?,
+            "[[" => Kind::Test(self.test_words()?),
+            "coproc" => Kind::Coprocess(Box::new(self.coprocess()?)),
+            _ => return self.error("unexpected reserved word"),
+        };
+        self.compound(kind, start)
+    }
+
+    fn compound(&mut self, kind: Kind, start: usize) -> Result<Command> {
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks();
+            match self.redirect()? {
+                Some(redirect) => redirects.push(redirect),
+                None => return Ok(Command { kind, redirects, span: self.span(start) }),
+            }
+        }
+    }
+
+    fn subshell(&mut self) -> Result<Kind> {
+        self.pos += 1;
+        let list = self.list()?;
+        if !self.eat(")") {
+            return self.error("`(` is not closed");
+        }
+        Ok(Kind::Subshell(list))
+    }
+
+    /// `((` is arithmetic where it closes with `))`, and otherwise two subshells.
+    fn double_paren(&mut self) -> Result<Kind> {
+        let start = self.pos;
+        self.eat("((");
+        match self.arithmetic(b')') {
+            Ok(word) if self.eat("))") => Ok(Kind::Arithmetic(word)),
+            Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => Err(limit),
+            _ => {
+                self.pos = start;
+                self.subshell()
+            }
+        }
+    }
+
+    fn if_clause(&mut self) -> Result<Kind> {
+        let mut branches = Vec::new();
+        loop {
+            let condition = self.list()?;
+            self.expect_word("then")?;
+            branches.push((condition, self.list()?));
+            match self.reserved() {
+                "elif" => self.pos += 4,
+                "else" => {
+                    self.pos += 4;
+                    let otherwise = Some(self.list()?);
+                    self.expect_word("fi")?;
+                    return Ok(Kind::If { branches, otherwise });
+                }
+                _ => {
+                    self.expect_word("fi")?;
+                    return Ok(Kind::If { branches, otherwise: None });
+                }
+            }
+        }
+    }
+
+    fn do_group(&mut self) -> Result<List> {
+        self.newlines()?;
+        if self.reserved() == "{" {
+            self.pos += 1;
+            let list = self.list()?;
+            self.expect_word("}")?;
+            return Ok(list);
+        }
+        self.expect_word("do")?;
+        let list = self.list()?;
+        self.expect_word("done")?;
+        Ok(list)
+    }
+
+    fn for_clause(&mut self) -> Result<Kind> {
+        self.blanks();
+        if self.eat("((") {
+            let header = self.arithmetic(b')')?;
+            if !self.eat("))") {
+                return self.error("`((` is not closed");
+            }
+            self.blanks();
+            self.eat(";");
+            return Ok(Kind::ArithmeticFor { header, body: self.do_group()? });
+        }
+        let Some(name) = self.word()? else { return self.error("`for` needs a name") };
+        let name = name.literal().unwrap_or_default().to_owned();
+        self.newlines()?;
+        let mut words = None;
+        if self.keyword("in") {
+            let mut list = Vec::new();
+            loop {
+                self.blanks();
+                match self.word()? {
+                    Some(word) => list.push(word),
+                    None => break,
+                }
+            }
+            words = Some(list);
+        }
+        self.blanks();
+        self.eat(";");
+        Ok(Kind::For { name, words, body: self.do_group()? })
+    }
+
+    /// A word that is reserved only in its place (`in`).
+    fn keyword(&mut self, keyword: &str) -> bool {
+        self.peek();
+        let end = self.pos + keyword.len();
+        let found = self.text.get(self.pos..end) == Some(keyword)
+            && matches!(self.bytes.get(end), None | Some(b' ' | b'\t' | b'\n' | b';' | b'\\'));
+        if found {
+            self.pos = end;
+        }
+        found
+    }
+
+    fn case_clause(&mut self) -> Result<Kind> {
+        self.blanks();
+        let Some(subject) = self.word()? else { return self.error("`case` needs a word") };
+        self.newlines()?;
+        if !self.keyword("in") {
+            return self.error("`case` needs `in`");
+        }
+        let mut arms = Vec::new();
+        loop {
+            self.newlines()?;
+            if self.reserved() == "esac" {
+                self.pos += 4;
+                return Ok(Kind::Case { subject, arms });
+            }
+            self.eat("(");
+            let mut patterns = Vec::new();
+            loop {
+                self.blanks();
+                match self.word()? {
+                    Some(word) => patterns.push(word),
+                    None => return self.error("`case` needs a pattern"),
+                }
+                self.blanks();
+                if !self.eat("|") {
+                    break;
+                }
+            }
+            if !self.eat(")") {
+                return self.error("a pattern of `case` is not closed");
+            }
+            arms.push((patterns, self.list()?));
+            self.newlines()?;
+            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.reserved() != "esac" {
+                return self.error("`case` is not closed");
+            }
+        }
+    }
+
+    fn function_keyword(&mut self) -> Result<Kind> {
+        self.blanks();
+        let Some(name) = self.word()? else { return self.error("`function` needs a name") };
+        self.blanks();
+        if self.eat("(") {
+            self.blanks();
+            if !self.eat(")") {
+                return self.error("`(` is not closed");
+            }
+        }
+        self.function_body(name.literal().unwrap_or_default())
+    }
+
+    fn function_body(&mut self, name: &str) -> Result<Kind> {
+        self.newlines()?;
+        let body = Rc::new(self.command()?);
+        Ok(Kind::Function { name: name.to_owned(), body })
+    }
+
+    fn coprocess(&mut self) -> Result<Command> {
+        self.blanks();
+        let start = self.pos;
+        // `coproc NAME { ...; }`: a name counts only before a compound command.
+        if self.reserved().is_empty() && self.peek() != Some(b'(') {
+            let named = self.word()?.is_some() && {
+                self.blanks();
+                !self.reserved().is_empty() || self.byte(0) == Some(b'(')
+            };
+            if !named {
+                self.pos = start;
+            }
+        }
+        self.command()
+    }
+
+    fn test_words(&mut self) -> Result<Vec<Word>> {
+        let mut words = Vec::new();
+        loop {
+            self.newlines()?;
+            self.work(1)?;
+            if self.keyword("]]") || self.ahead("]])") && self.eat("]]") || self.ahead("]]&") && self.eat("]]") {
+                return Ok(words);
+            }
+            if self.keyword("=~") {
+                self.blanks();
+                words.push(self.regex_word()?);
+                continue;
+            }
+            match self.word()? {
+                Some(word) => words.push(word),
+                None => match self.peek() {
+                    Some(b'(' | b')' | b'<' | b'>' | b'&' | b'|' | b'!') => self.pos += 1,
+                    _ => return self.error("`[[` is not closed"),
+                },
+            }
+        }
+    }
+
+    fn simple(&mut self, start: usize) -> Result<Command> {
+        let mut assignments = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks();
+            self.work(1)?;
+            if let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+                continue;
+            }
+            if self.peek() == Some(b'(') && words.len() == 1 && assignments.is_empty() && redirects.is_empty() {
+                self.pos += 1;
+                self.blanks();
+                if !self.eat(")") {
+                    return self.error("unexpected `(`");
+                }
+                let name = words.first().and_then(Word::literal).unwrap_or_default().to_owned();
+                let kind = self.function_body(&name)?;
+                return Ok(Command { kind, redirects, span: self.span(start) });
+            }
+            let Some(word) = self.word()? else { break };
+            match if words.is_empty() { word.as_assignment() } else { None } {
+                Some(assignment) => assignments.push(assignment),
+                None => words.push(word),
+            }
+        }
+        if assignments.is_empty() && words.is_empty() && redirects.is_empty() {
+            return self.error("a command is missing");
+        }
+        Ok(Command { kind: Kind::Simple { assignments, words }, redirects, span: self.span(start) })
+    }
+
+    // Redirects.
+
+    pub(super) fn redirect(&mut self) -> Result<Option<Redirect>> {
+        let start = self.pos;
+        let fd = self.redirect_fd();
+        let Some(operator) = self.redirect_operator(fd.is_some()) else {
+            self.pos = start;
+            return Ok(None);
+        };
+        let (operator, heredoc) = match operator {
+            ("<<", _) => (RedirectOperator::HereDocument, Some(false)),
+            ("<<-", _) => (RedirectOperator::HereDocument, Some(true)),
+            (_, operator) => (operator, None),
+        };
+        self.blanks();
+        let word_start = self.pos;
+        let Some(word) = self.word()? else { return self.error("a redirection needs a target") };
+        let target = Rc::new(OnceCell::new());
+        match heredoc {
+            Some(strip_tabs) => {
+                let (delimiter, quoted) = self.delimiter(&word, word_start);
+                self.pending.push(Pending { delimiter, quoted, strip_tabs, body: Rc::clone(&target) });
+            }
+            None => {
+                let _ = target.set(word);
+            }
+        }
+        Ok(Some(Redirect { fd: fd.flatten(), operator, target, span: self.span(start) }))
+    }
+
+    /// `3` or `{name}` directly before `<` or `>`.
+    fn redirect_fd(&mut self) -> Option<Option<u32>> {
+        self.peek();
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        let len = if digits > 0 {
+            digits
+        } else if rest.first() == Some(&b'{') {
+            1 + rest.iter().skip(1).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count() + 1
+        } else {
+            return None;
+        };
+        let closed = digits > 0 || (len > 2 && rest.get(len - 1) == Some(&b'}'));
+        if !closed || !matches!(rest.get(len), Some(b'<' | b'>')) {
+            return None;
+        }
+        let fd = self.text.get(self.pos..self.pos + len).and_then(|text| text.parse().ok());
+        self.pos += len;
+        Some(fd)
+    }
+
+    fn redirect_operator(&mut self, has_fd: bool) -> Option<(&'static str, RedirectOperator)> {
+        use RedirectOperator as R;
+        if !matches!(self.peek(), Some(b'<' | b'>' | b'&')) {
+            return None;
+        }
+        if !has_fd && (self.ahead("<(") || self.ahead(">(")) {
+            return None;
+        }
+        const OPERATORS: &[(&str, RedirectOperator)] = &[
+            ("&>>", R::Both),
+            ("&>", R::Both),
+            ("<<<", R::HereString),
+            ("<<-", R::HereDocument),
+            ("<<", R::HereDocument),
+            ("<&", R::DuplicateInput),
+            ("<>", R::ReadWrite),
+            ("<", R::Read),
+            (">>", R::Append),
+            (">&", R::DuplicateOutput),
+            (">|", R::Write),
+            (">", R::Write),
+        ];
+        OPERATORS.iter().find(|(text, _)| self.eat(text)).copied()
+    }
+
+    /// A heredoc's delimiter after quote removal, and whether anything of it was quoted.
+    fn delimiter(&self, word: &Word, start: usize) -> (String, bool) {
+        let raw = self.text.get(start..self.pos).unwrap_or_default();
+        let quoted = raw.contains(['\'', '"', '\\']);
+        let mut text = String::new();
+        super::parse_word::unquoted_text(&word.parts, &mut text);
+        if text.is_empty() || !quoted {
+            text = raw.replace(['\'', '"', '\\'], "");
+        }
+        (text, quoted)
+    }
+}

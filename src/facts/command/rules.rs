@@ -1,0 +1,406 @@
+//! The rules of all packs, indexed for matching, and the guard that analyses commands with them.
+
+use std::collections::HashMap;
+
+use super::limits::Limits;
+use super::notes::{Act, Notes};
+use super::packs::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
+use super::syntax::Span;
+use super::target::Kinds;
+use super::text::{has_unknown, inert, sanitise};
+use super::walk::Walker;
+use super::CommandFacts;
+use crate::call::Digest;
+use crate::facts::Surroundings;
+use crate::verdict::{Finding, Severity};
+
+/// Our own packs, by subject.
+const EMBEDDED: &[(&str, &str)] = &[
+    ("filesystem.toml", include_str!("../../../policies/commands/filesystem.toml")),
+    ("disks.toml", include_str!("../../../policies/commands/disks.toml")),
+    ("system.toml", include_str!("../../../policies/commands/system.toml")),
+    ("privilege.toml", include_str!("../../../policies/commands/privilege.toml")),
+    ("remote-code.toml", include_str!("../../../policies/commands/remote-code.toml")),
+    ("credentials.toml", include_str!("../../../policies/commands/credentials.toml")),
+    ("persistence.toml", include_str!("../../../policies/commands/persistence.toml")),
+    ("git.toml", include_str!("../../../policies/commands/git.toml")),
+    ("containers.toml", include_str!("../../../policies/commands/containers.toml")),
+    ("cloud.toml", include_str!("../../../policies/commands/cloud.toml")),
+    ("gateway.toml", include_str!("../../../policies/commands/gateway.toml")),
+    ("windows-macos.toml", include_str!("../../../policies/commands/windows-macos.toml")),
+    ("unicode.toml", include_str!("../../../policies/commands/unicode.toml")),
+];
+
+/// Analyses commands with a set of rule packs.
+#[derive(Debug)]
+pub struct Guard {
+    rules: Vec<Rule>,
+    by_program: HashMap<String, Vec<usize>>,
+    /// Rules for programs by prefix (`mkfs.*`).
+    by_prefix: Vec<(String, usize)>,
+    /// Rules for any program, by effect.
+    by_effect: HashMap<String, Vec<usize>>,
+    hash: Digest,
+    limits: Limits,
+}
+
+/// A rule, for listings.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub id: String,
+    pub severity: Severity,
+    pub reason: String,
+    /// A command to use instead.
+    pub safer: Option<String>,
+    /// The pack's file.
+    pub pack: String,
+    /// Commands that it finds, for documentation.
+    pub examples: Vec<String>,
+    program: Vec<String>,
+    subcommand: Vec<Vec<String>>,
+    option: Vec<String>,
+    and_option: Vec<String>,
+    no_option: Vec<String>,
+    arg: Vec<String>,
+    no_arg: Vec<String>,
+    operand: Kinds,
+    effect: Vec<String>,
+    target: Kinds,
+    no_target: Kinds,
+    recursive: Option<bool>,
+    bare: Option<bool>,
+    adds: Vec<String>,
+}
+
+/// One program call, as rules see it.
+struct Site<'s> {
+    args: &'s [String],
+    acts: &'s [Act],
+    operand: &'s dyn Fn(&str) -> Kinds,
+}
+
+impl Guard {
+    /// The guard with our own packs.
+    pub fn embedded() -> Self {
+        Self::load(&[]).unwrap_or_else(|error| {
+            // The packs are part of the program, and a test loads them. Without rules nothing may pass for judged.
+            let mut guard = Guard::empty();
+            guard.limits.bytes = 0;
+            guard.hash = Digest::of(error.to_string());
+            guard
+        })
+    }
+
+    fn empty() -> Self {
+        Guard {
+            rules: Vec::new(),
+            by_program: HashMap::new(),
+            by_prefix: Vec::new(),
+            by_effect: HashMap::new(),
+            hash: Digest::of(""),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Our own packs and `more`. The examples of `more` are checked.
+    pub fn load(more: &[PackSource]) -> Result<Self, PackError> {
+        let own = EMBEDDED.iter().map(|(file, text)| PackSource {
+            file: (*file).to_owned(),
+            text: (*text).to_owned(),
+            trust: Trust::Own,
+        });
+        let sources: Vec<PackSource> = own.chain(more.iter().cloned()).collect();
+        let mut guard = Guard::empty();
+        let mut texts = String::new();
+        let mut files = Vec::new();
+        for source in &sources {
+            let file = source.read()?;
+            for entry in &file.rule {
+                guard.add(source, entry)?;
+            }
+            for entry in &file.overrides {
+                guard.override_severity(source, entry)?;
+            }
+            texts.push_str(&format!("{:?} {} {}\n", source.trust, source.text.len(), source.text));
+            files.push(file);
+        }
+        guard.hash = Digest::of(texts);
+        for (source, file) in sources.iter().zip(&files).filter(|(source, _)| source.trust != Trust::Own) {
+            for entry in &file.rule {
+                guard.check_examples(source, entry)?;
+            }
+        }
+        Ok(guard)
+    }
+
+    /// Binds decisions to the rules that made them.
+    pub fn hash(&self) -> Digest {
+        self.hash
+    }
+
+    /// All rules, in the order of the packs.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// With other bounds than the usual ones.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Analyses a command line. Never fails: what cannot be analysed is a finding.
+    pub fn analyse(&self, command: &str, here: &Surroundings) -> CommandFacts {
+        let mut walker = Walker::new(self, here, &self.limits);
+        if command.len() > self.limits.bytes {
+            walker.notes.opaque("the command is longer than what is analysed; run it in smaller steps");
+            // What fits is still judged: it can only make the verdict graver.
+            let mut end = self.limits.bytes;
+            while !command.is_char_boundary(end) {
+                end -= 1;
+            }
+            walker.script(&sanitise(command.get(..end).unwrap_or_default()));
+        } else {
+            walker.script(&sanitise(command));
+        }
+        if command.contains('\0') {
+            walker.notes.unparsed("a NUL character", 0..0);
+        }
+        walker.notes.into_facts()
+    }
+
+    fn add(&mut self, source: &PackSource, entry: &RuleEntry) -> Result<(), PackError> {
+        let id = entry.id.get_ref().clone();
+        let at = entry.id.span().start;
+        if self.rules.iter().any(|rule| rule.id == id) {
+            return Err(source.error(at, PackProblem::DuplicateId(id)));
+        }
+        if entry.program.is_empty() && entry.effect.is_empty() {
+            return Err(source.error(at, PackProblem::Unconditional(id)));
+        }
+        let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect::<Vec<_>>();
+        let rule = Rule {
+            severity: source.severity(&entry.severity)?,
+            reason: entry.reason.clone(),
+            safer: entry.safer.clone(),
+            pack: source.file.clone(),
+            examples: entry.matches.iter().map(|text| text.get_ref().clone()).collect(),
+            program: entry.program.clone(),
+            subcommand: entry.subcommand.iter().map(|words| words.split(' ').map(str::to_owned).collect()).collect(),
+            option: entry.option.clone(),
+            and_option: entry.and_option.clone(),
+            no_option: entry.no_option.clone(),
+            arg: lower(&entry.arg),
+            no_arg: lower(&entry.no_arg),
+            operand: source.kinds(entry.operand.as_ref())?,
+            effect: entry.effect.clone(),
+            target: source.kinds(entry.target.as_ref())?,
+            no_target: source.kinds(entry.no_target.as_ref())?,
+            recursive: entry.recursive,
+            bare: entry.bare,
+            adds: entry.adds.clone(),
+            id,
+        };
+        let index = self.rules.len();
+        for program in &rule.program {
+            match program.strip_suffix('*') {
+                Some(prefix) => self.by_prefix.push((prefix.to_owned(), index)),
+                None => self.by_program.entry(program.clone()).or_default().push(index),
+            }
+        }
+        if rule.program.is_empty() {
+            for effect in &rule.effect {
+                self.by_effect.entry(effect.clone()).or_default().push(index);
+            }
+        }
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    fn override_severity(&mut self, source: &PackSource, entry: &OverrideEntry) -> Result<(), PackError> {
+        let severity = source.severity(&entry.severity)?;
+        let id = entry.id.get_ref();
+        let at = entry.id.span().start;
+        let Some(rule) = self.rules.iter_mut().find(|rule| rule.id == *id) else {
+            return Err(source.error(at, PackProblem::UnknownId(id.clone())));
+        };
+        if severity < rule.severity {
+            let why = if rule.severity == Severity::Fatal {
+                Some("nothing overrides a fatal rule")
+            } else if source.trust == Trust::Workspace {
+                Some("what lies in a workspace may only raise")
+            } else {
+                None
+            };
+            if let Some(why) = why {
+                return Err(source.error(at, PackProblem::Lowered { id: id.clone(), why }));
+            }
+        }
+        rule.severity = severity;
+        Ok(())
+    }
+
+    /// Every `match` is found, no `not_match` is, and the advice passes.
+    fn check_examples(&self, source: &PackSource, entry: &RuleEntry) -> Result<(), PackError> {
+        let id = entry.id.get_ref();
+        let here = Surroundings::new("/home/user/workspace", "/home/user");
+        let fault = |example: &str, fault: &'static str, at: usize| {
+            source.error(at, PackProblem::Example { id: id.clone(), example: example.to_owned(), fault })
+        };
+        let found = |example: &str| self.analyse(example, &here).findings.iter().any(|finding| finding.id == *id);
+        for example in &entry.matches {
+            if !found(example.get_ref()) {
+                return Err(fault(example.get_ref(), "of `match` is not found", example.span().start));
+            }
+        }
+        for example in &entry.not_match {
+            if found(example.get_ref()) {
+                return Err(fault(example.get_ref(), "of `not_match` is found", example.span().start));
+            }
+        }
+        if let Some(safer) = &entry.safer
+            && self.analyse(safer, &here).findings.iter().any(|finding| finding.severity >= Severity::Deny)
+        {
+            return Err(fault(safer, "given as `safer` is refused itself", entry.id.span().start));
+        }
+        Ok(())
+    }
+
+    /// Programs that rules name.
+    pub(super) fn has_program(&self, name: &str) -> bool {
+        self.by_program.contains_key(name)
+    }
+
+    /// A program that rules name and that a pattern matches; the first by name, so that the answer is always the same.
+    pub(super) fn program_like(&self, pattern: &str) -> Option<&str> {
+        self.by_program.keys().map(String::as_str).filter(|name| super::text::matches(pattern, name)).min()
+    }
+
+    /// Applies every rule that can apply to one program call.
+    pub(super) fn judge(
+        &self,
+        program: &str,
+        args: &[String],
+        acts: &[Act],
+        operand: &dyn Fn(&str) -> Kinds,
+        span: Span,
+        notes: &mut Notes,
+    ) {
+        let site = Site { args, acts, operand };
+        let named = self.by_program.get(program).into_iter().flatten().copied();
+        let prefixed = self.by_prefix.iter().filter(|(prefix, _)| !program.is_empty() && program.starts_with(prefix.as_str())).map(|(_, i)| *i);
+        let effects = acts.iter().enumerate().filter(|(i, act)| !acts.iter().take(*i).any(|before| before.effect == act.effect));
+        let by_effect = effects.filter_map(|(_, act)| self.by_effect.get(act.effect)).flatten().copied();
+        for index in named.chain(prefixed).chain(by_effect) {
+            let Some(rule) = self.rules.get(index) else { continue };
+            if !rule.applies(&site) {
+                continue;
+            }
+            for effect in &rule.adds {
+                notes.effect(effect);
+            }
+            let mut message = rule.reason.clone();
+            if !program.is_empty() {
+                message = format!("{message}: `{}`", super::exec::shown(program, args));
+            }
+            let mut finding = Finding::new(&rule.id, rule.severity, message).at(span.clone());
+            finding.safer = rule.safer.clone();
+            notes.finding(finding);
+        }
+    }
+}
+
+impl Rule {
+    fn applies(&self, site: &Site<'_>) -> bool {
+        self.bare.is_none_or(|bare| bare == site.args.is_empty())
+            && self.acts(site)
+            && (self.subcommand.is_empty() || self.subcommand.iter().any(|words| has_subcommand(site.args, words)))
+            && (self.option.is_empty() || self.option.iter().any(|option| has_option(site.args, option)))
+            && (self.and_option.is_empty() || self.and_option.iter().any(|option| has_option(site.args, option)))
+            && !self.no_option.iter().any(|option| has_option(site.args, option))
+            && (self.arg.is_empty() || site.args.iter().any(|arg| self.arg.iter().any(|pattern| like(pattern, arg))))
+            && !site.args.iter().any(|arg| self.no_arg.iter().any(|pattern| like(pattern, arg)))
+            && (self.operand == Kinds::default() || self.operand(site))
+    }
+
+    fn acts(&self, site: &Site<'_>) -> bool {
+        if self.effect.is_empty() && self.target == Kinds::default() && self.recursive.is_none() {
+            return true;
+        }
+        site.acts.iter().any(|act| {
+            (self.effect.is_empty() || self.effect.iter().any(|effect| effect == act.effect))
+                && (self.target == Kinds::default() || act.kinds.meets(self.target))
+                && !act.kinds.meets(self.no_target)
+                && self.recursive.is_none_or(|recursive| recursive == act.recursive)
+        })
+    }
+
+    fn operand(&self, site: &Site<'_>) -> bool {
+        site.args.iter().any(|arg| {
+            let text = match arg.split_once('=') {
+                Some((key, value)) if !key.contains('/') => value,
+                _ if arg.starts_with('-') => return false,
+                _ => arg,
+            };
+            !text.is_empty() && (site.operand)(text).meets(self.operand)
+        })
+    }
+}
+
+/// An option as given: alone, in a cluster, or with a value attached. Long ones may be abbreviated to five letters.
+fn has_option(args: &[String], option: &str) -> bool {
+    args.iter().take_while(|arg| *arg != "--").any(|arg| {
+        if let Some(long) = option.strip_prefix("--") {
+            let Some(given) = arg.strip_prefix("--") else { return false };
+            let given = given.split('=').next().unwrap_or_default();
+            given == long || (given.len() >= 5 && long.starts_with(given))
+        } else {
+            match (option.strip_prefix('-'), arg.strip_prefix('-')) {
+                (Some(short), Some(given)) if short.chars().count() == 1 => !given.starts_with('-') && given.contains(short),
+                _ => arg.eq_ignore_ascii_case(option),
+            }
+        }
+    })
+}
+
+fn has_subcommand(args: &[String], words: &[String]) -> bool {
+    // One operand before it may be the value of an option (`git -C dir`, `kubectl -n space`).
+    let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).take(words.len() + 1).collect();
+    (0..2).any(|from| words.iter().enumerate().all(|(i, word)| operands.get(from + i).is_some_and(|operand| *operand == word)))
+}
+
+/// Whether an argument matches a lower-case pattern of `*` and `?`. An unknown argument matches nothing.
+fn like(pattern: &str, arg: &str) -> bool {
+    let arg = inert(arg).to_lowercase();
+    if !pattern.contains(['*', '?']) {
+        return arg == *pattern;
+    }
+    let live: String = pattern
+        .chars()
+        .map(|c| match c {
+            '*' => super::text::STAR,
+            '?' => super::text::ONE,
+            other => other,
+        })
+        .collect();
+    if has_unknown(&arg) {
+        let plain: String = arg.chars().map(|c| if super::text::is_unknown(c) { '\u{FFFD}' } else { c }).collect();
+        return super::text::matches(&live, &plain);
+    }
+    super::text::matches(&live, &arg)
+}
+
+/// The examples of our own packs that do not hold.
+#[cfg(test)]
+pub(super) fn check_own(guard: &Guard) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (file, text) in EMBEDDED {
+        let source = PackSource { file: (*file).to_owned(), text: (*text).to_owned(), trust: Trust::Own };
+        for entry in source.read().expect("the pack was read before").rule {
+            if let Err(error) = guard.check_examples(&source, &entry) {
+                problems.push(error.to_string());
+            }
+        }
+    }
+    problems
+}

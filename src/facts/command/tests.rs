@@ -1,0 +1,145 @@
+//! The guard as a whole: its own packs, its invariants, what it says about paths and hosts.
+
+use super::*;
+use crate::facts::Surroundings;
+use crate::verdict::{Decision, Severity, Stage, StageVerdict};
+
+fn here() -> Surroundings {
+    let mut here = Surroundings::new("/home/user/workspace", "/home/user");
+    here.gateway.push("/home/user/.local/state/portcullis".into());
+    here
+}
+
+fn decide(guard: &Guard, command: &str) -> Decision {
+    StageVerdict::new(Stage::Command, guard.analyse(command, &here()).findings).decision
+}
+
+#[test]
+fn own_packs_load_and_their_examples_hold() {
+    let guard = match Guard::load(&[]) {
+        Ok(guard) => guard,
+        Err(error) => panic!("an embedded pack does not load: {error}"),
+    };
+    let problems = rules::check_own(&guard);
+    assert!(problems.is_empty(), "{} examples do not hold:\n{}", problems.len(), problems.join("\n"));
+    assert!(guard.rules().count() > 100, "only {} rules were loaded", guard.rules().count());
+}
+
+fn pack(text: &str, trust: Trust) -> Result<Guard, PackError> {
+    Guard::load(&[PackSource { file: "mine.toml".into(), text: text.into(), trust }])
+}
+
+#[test]
+fn pack_errors_name_file_line_and_column() {
+    for (text, want) in [
+        ("[[rule]]\nid = \"a.b\"\nseverity = \"bad\"\nprogram = [\"x\"]\nreason = \"r\"\n", "mine.toml:3:12: unknown severity `bad`"),
+        ("[[rule]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\n", "mine.toml:2:6: a second rule"),
+        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nreason = \"r\"\n", "mine.toml:2:6: rule `a.b` matches everything"),
+        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\neffect = [\"delete\"]\ntarget = [\"moon\"]\nreason = \"r\"\n", "mine.toml:5:10: unknown target `moon`"),
+        ("[[rule]]\nid = \"a.b\"\nprograms = [\"x\"]\n", "mine.toml:3:1: unknown field `programs`"),
+        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\nmatch = [\"y\"]\n", "mine.toml:6:10: rule `a.b`: the example `y` of `match` is not found"),
+        ("[[override]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\n", "mine.toml:2:6: `fs.delete-root` may not be lowered here: nothing overrides"),
+    ] {
+        let error = pack(text, Trust::User).expect_err(text).to_string();
+        assert!(error.starts_with(want), "{error} should start with {want}");
+    }
+}
+
+#[test]
+fn workspace_packs_only_raise() {
+    let lower = "[[override]]\nid = \"privilege.raise\"\nseverity = \"note\"\n";
+    let error = pack(lower, Trust::Workspace).expect_err("a workspace lowered a rule").to_string();
+    assert!(error.contains("may only raise"), "{error}");
+    let user = pack(lower, Trust::User).expect("an operator may lower a warn rule");
+    assert_eq!(decide(&user, "sudo ls"), Decision::Allow);
+    let raised = pack("[[override]]\nid = \"privilege.raise\"\nseverity = \"deny\"\n", Trust::Workspace).expect("raising");
+    assert_eq!(decide(&raised, "sudo ls"), Decision::Deny);
+    assert_ne!(raised.hash(), Guard::embedded().hash(), "the hash must bind the packs");
+}
+
+#[test]
+fn i7_the_gateways_own_files_are_out_of_reach() {
+    let guard = Guard::embedded();
+    for command in [
+        "rm -rf ~/.local/state/portcullis",
+        "rm -rf ~/.local/state",
+        "echo x > ~/.local/state/portcullis/audit/log",
+        "sed -i s/a/b/ ~/.local/state/portcullis/state.db",
+        "cat ~/.local/state/portcullis/keys/operator",
+        "chmod 777 ~/.local/state/portcullis",
+        "python3 -c \"open('/home/user/.local/state/portcullis/state.db','w')\"",
+        "portcullis approvals grant 1",
+        "pkill -9 portcullis",
+    ] {
+        assert_eq!(decide(&guard, command), Decision::Deny, "{command}");
+    }
+}
+
+#[test]
+fn i6_every_limit_is_a_finding() {
+    let not_analysed = |guard: &Guard, command: &str| {
+        let facts = guard.analyse(command, &here());
+        facts.findings.iter().any(|finding| finding.id == "command.not-fully-analysed") && facts.parse != Parse::Complete
+    };
+    let guard = Guard::embedded();
+    for command in [
+        "echo ".to_owned() + &"a".repeat(300 * 1024),
+        "$(".repeat(500),
+        "(".repeat(500),
+        "echo {1..9}{1..9}{1..9}{1..9}{1..9}".to_owned(),
+        "true; ".repeat(20_000),
+        "if true; then".to_owned(),
+        "x=aaaaaaaaaaaaaaaa; ".to_owned() + &"x=$x$x;".repeat(40) + "echo $x",
+        "f() { eval f; eval f; }; ".to_owned() + &"eval ".repeat(400) + "f",
+    ] {
+        assert!(not_analysed(&guard, &command), "a limit was passed over in silence: {}", &command[..40.min(command.len())]);
+    }
+    let limits = Limits { sites: 3, ..Limits::default() };
+    assert!(not_analysed(&Guard::embedded().with_limits(limits), "true; true; true; true; rm -rf /"));
+}
+
+#[test]
+fn findings_beyond_the_limit_keep_the_gravest() {
+    let command = "sudo ls; ".repeat(200) + "rm -rf /";
+    assert_eq!(decide(&Guard::embedded(), &command), Decision::Deny);
+}
+
+#[test]
+fn paths_are_absolute_and_only_operands() {
+    let guard = Guard::embedded();
+    let used = |command: &str| {
+        let mut paths: Vec<(Option<String>, Access)> =
+            guard.analyse(command, &here()).paths.into_iter().map(|used| (used.path, used.access)).collect();
+        paths.sort();
+        paths
+    };
+    let path = |text: &str, access| (Some(text.to_owned()), access);
+    assert_eq!(
+        used("cd sub && cat a.txt ../b > /tmp/out"),
+        [
+            path("/home/user/workspace/b", Access::Read),
+            path("/home/user/workspace/sub/a.txt", Access::Read),
+            path("/tmp/out", Access::Write),
+        ]
+    );
+    assert_eq!(used("echo /etc/passwd; git commit -m 'see /etc/shadow'"), []);
+    assert_eq!(used("rm \"$X\""), [(None, Access::Delete)]);
+    assert_eq!(used("./run.sh"), [path("/home/user/workspace/run.sh", Access::Execute)]);
+}
+
+#[test]
+fn hosts_programs_and_effects_are_facts() {
+    let facts = Guard::embedded().analyse("curl -s https://user@Example.test:8443/x | jq . ; git push --force", &here());
+    assert!(facts.hosts.contains("example.test"), "{:?}", facts.hosts);
+    assert!(["curl", "jq", "git"].iter().all(|name| facts.programs.contains(*name)), "{:?}", facts.programs);
+    assert!(facts.effects.contains(&Effect("git.push.force".into())), "{:?}", facts.effects);
+    assert_eq!(facts.parse, Parse::Complete);
+}
+
+#[test]
+fn findings_point_at_their_command() {
+    let command = "echo ok; rm -rf / && true";
+    let facts = Guard::embedded().analyse(command, &here());
+    let finding = facts.findings.iter().find(|finding| finding.severity == Severity::Fatal).expect("a fatal finding");
+    assert_eq!(finding.span.clone().and_then(|span| command.get(span)), Some("rm -rf / "), "{finding:?}");
+}

@@ -1,0 +1,642 @@
+//! The abstract interpreter: follows a script as bash would run it, on abstract text. Branches are taken one after the
+//! other with one environment; whatever might run is judged.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::env::{Env, Value};
+use super::expand::Field;
+use super::limits::Limits;
+use super::notes::{Act, Notes};
+use super::parse::{Parsed, Problem, parse};
+use super::rules::Guard;
+use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
+use super::target::{Kind as Place, Kinds, Places, Target};
+use super::text::{FETCHED, SECRET, UNKNOWN, has_unknown, inert, taint};
+use crate::facts::Surroundings;
+use crate::facts::path::Access;
+
+/// How often a loop over known text is unrolled.
+const ITERATIONS: usize = 200;
+
+pub(super) struct Walker<'a> {
+    pub guard: &'a Guard,
+    pub here: &'a Surroundings,
+    pub limits: &'a Limits,
+    pub env: Env,
+    pub notes: Notes,
+    /// Contents of files that the command itself made, by absolute path.
+    pub files: HashMap<String, String>,
+    /// Programs under another name: copies and links that the command itself made.
+    pub binaries: HashMap<String, String>,
+    depth: usize,
+    sites: usize,
+    nested_bytes: usize,
+    next_descriptor: u32,
+    /// Functions being called, innermost last.
+    pub calls: Vec<String>,
+    /// The command at hand, for findings.
+    pub span: Span,
+    /// Environment of the program at hand alone (`NAME=value program`).
+    pub prefix: Vec<(String, String)>,
+}
+
+impl<'a> Walker<'a> {
+    pub fn new(guard: &'a Guard, here: &'a Surroundings, limits: &'a Limits) -> Self {
+        Walker {
+            guard,
+            here,
+            limits,
+            env: Env::new(here.cwd.to_string_lossy().into_owned()),
+            notes: Notes::new(limits.findings),
+            files: HashMap::new(),
+            binaries: HashMap::new(),
+            depth: 0,
+            sites: 0,
+            nested_bytes: 0,
+            next_descriptor: 60,
+            calls: Vec::new(),
+            span: 0..0,
+            prefix: Vec::new(),
+        }
+    }
+
+    /// The command text itself.
+    pub fn script(&mut self, text: &str) {
+        let parsed = parse(text, None, self.limits);
+        self.problem(parsed.problem.as_ref());
+        self.list(&parsed.list);
+    }
+
+    fn problem(&mut self, problem: Option<&Problem>) {
+        match problem {
+            None => {}
+            Some(Problem::Syntax { what, at }) => self.notes.unparsed(what, *at..*at),
+            Some(Problem::TooDeep { at }) => self.notes.limited("nesting depth", *at..*at),
+            Some(Problem::TooMuchWork { at }) => self.notes.limited("parsing work", *at..*at),
+        }
+    }
+
+    /// Notes that a limit cut the analysis short.
+    pub fn limited(&mut self, what: &str) {
+        self.notes.limited(what, self.span.clone());
+    }
+
+    /// One level of running deeper (scripts in scripts, functions, substitutions); `None` at the limit.
+    pub fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.depth >= self.limits.depth {
+            self.limited("depth of commands in commands");
+            return None;
+        }
+        self.depth += 1;
+        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || run(self));
+        self.depth -= 1;
+        Some(result)
+    }
+
+    /// Runs with a copy of the environment, which is dropped afterwards.
+    pub fn subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = self.env.clone();
+        let result = run(self);
+        self.env = saved;
+        result
+    }
+
+    /// Text that runs as a script: `eval`, `sh -c`, decoded and fetched code. Gives what it prints.
+    pub fn run_text(&mut self, text: &str) -> String {
+        let trimmed = text.trim_start();
+        if let Some(first) = trimmed.chars().next()
+            && super::text::is_unknown(first)
+        {
+            let known_tail = trimmed.trim_start_matches(super::text::is_unknown);
+            if trimmed.contains(FETCHED) {
+                self.event("fetch-and-run");
+            } else if known_tail.trim().is_empty() {
+                self.event("run-unknown");
+            }
+        }
+        self.nested_bytes += text.len();
+        if self.nested_bytes > self.limits.nested_bytes {
+            self.limited("bytes of nested scripts");
+            return UNKNOWN.to_string();
+        }
+        let text = inert(text);
+        let span = self.span.clone();
+        self.deeper(|walker| {
+            let Parsed { list, problem } = parse(&text, Some(span), walker.limits);
+            walker.problem(problem.as_ref());
+            walker.list(&list)
+        })
+        .unwrap_or_default()
+    }
+
+    // Lists and pipelines. Each gives the text that it prints, as far as it is known.
+
+    pub fn list(&mut self, list: &List) -> String {
+        let mut out = String::new();
+        for item in list {
+            if self.exhausted() {
+                break;
+            }
+            let printed = self.item(item);
+            out.push_str(&printed);
+            if out.len() > self.limits.text {
+                out = self.bounded(out);
+            }
+        }
+        out
+    }
+
+    fn exhausted(&mut self) -> bool {
+        if self.sites > self.limits.sites {
+            self.limited("number of commands");
+            return true;
+        }
+        false
+    }
+
+    fn item(&mut self, item: &Item) -> String {
+        if item.background {
+            return self.subshell(|walker| walker.and_or(item));
+        }
+        self.and_or(item)
+    }
+
+    fn and_or(&mut self, item: &Item) -> String {
+        let mut out = self.pipeline(&item.first);
+        let mut failed_elsewhere = None;
+        for (connector, pipeline) in &item.rest {
+            match connector {
+                // After `cd X &&` the directory is X.
+                Connector::And => failed_elsewhere = self.env.cwd_if_failed.take().or(failed_elsewhere),
+                // After `cd X || exit` too.
+                Connector::Or if leaves(pipeline) => {
+                    self.env.cwd_if_failed = None;
+                    failed_elsewhere = None;
+                }
+                Connector::Or => {}
+            }
+            let printed = self.pipeline(pipeline);
+            out.push_str(&printed);
+        }
+        if failed_elsewhere.is_some() {
+            self.env.cwd_if_failed = failed_elsewhere;
+        }
+        out
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> String {
+        if let [command] = pipeline.commands.as_slice() {
+            return self.command(command);
+        }
+        let mut printed: Option<String> = None;
+        for command in &pipeline.commands {
+            let stdin = printed.take();
+            let text = self.subshell(|walker| {
+                if let Some(stdin) = stdin {
+                    walker.env.stdin = Some(stdin.into());
+                }
+                walker.command(command)
+            });
+            printed = Some(self.bounded(text));
+        }
+        printed.unwrap_or_default()
+    }
+
+    pub fn command(&mut self, command: &Command) -> String {
+        let outer = std::mem::replace(&mut self.span, command.span.clone());
+        let printed = self.deeper(|walker| walker.command_here(command)).unwrap_or_default();
+        self.span = outer;
+        printed
+    }
+
+    fn command_here(&mut self, command: &Command) -> String {
+        let saved_stdin = self.env.stdin.clone();
+        let saved_descriptors = Rc::clone(&self.env.descriptors);
+        let outputs = self.redirects(&command.redirects);
+        let keeps = matches!(&command.kind, Kind::Simple { words, .. }
+            if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
+        let printed = self.kind(&command.kind);
+        if !keeps {
+            self.env.stdin = saved_stdin;
+            self.env.descriptors = saved_descriptors;
+        }
+        self.outputs(outputs, printed)
+    }
+
+    fn kind(&mut self, kind: &Kind) -> String {
+        match kind {
+            Kind::Simple { assignments, words } => self.simple(assignments, words),
+            Kind::Group(list) => self.list(list),
+            Kind::Subshell(list) => self.subshell(|walker| walker.list(list)),
+            Kind::Coprocess(command) => self.subshell(|walker| walker.command(command)),
+            Kind::If { branches, otherwise } => self.if_clause(branches, otherwise.as_ref()),
+            Kind::While { condition, body } => self.while_clause(condition, body),
+            Kind::For { name, words, body } => self.for_clause(name, words.as_deref(), body),
+            Kind::ArithmeticFor { header, body } => {
+                self.arithmetic(header);
+                self.list(body)
+            }
+            Kind::Case { subject, arms } => self.case_clause(subject, arms),
+            Kind::Function { name, body } => {
+                self.define(name, body);
+                String::new()
+            }
+            Kind::Arithmetic(word) => {
+                self.arithmetic(word);
+                String::new()
+            }
+            Kind::Test(words) => {
+                for word in words {
+                    self.text(word);
+                }
+                String::new()
+            }
+        }
+    }
+
+    /// Both branches may run. Each starts where the condition ended; the variables that they leave different are
+    /// whatever the graver one made of them, which only running on tells: the last assignment wins.
+    fn if_clause(&mut self, branches: &[(List, List)], otherwise: Option<&List>) -> String {
+        let mut out = String::new();
+        for (condition, then) in branches {
+            self.list(condition);
+            let cwd = (self.env.cwd.clone(), self.env.cwd_if_failed.clone());
+            out.push_str(&self.list(then));
+            if self.env.cwd != cwd.0 {
+                // Whether the branch ran is open.
+                self.env.cwd_if_failed = Some(cwd.0);
+            }
+        }
+        if let Some(list) = otherwise {
+            out.push_str(&self.list(list));
+        }
+        out
+    }
+
+    fn while_clause(&mut self, condition: &List, body: &List) -> String {
+        let mut out = String::new();
+        for _ in 0..ITERATIONS {
+            let before = self.env.stdin.clone();
+            self.list(condition);
+            out.push_str(&self.list(body));
+            // Only a loop that eats known input turns again.
+            let eaten = match (&before, &self.env.stdin) {
+                (Some(before), Some(now)) => now.len() < before.len() && !now.trim().is_empty(),
+                _ => false,
+            };
+            if !eaten || self.exhausted() {
+                return self.bounded(out);
+            }
+        }
+        self.limited("turns of a loop");
+        out
+    }
+
+    fn for_clause(&mut self, name: &str, words: Option<&[Word]>, body: &List) -> String {
+        let values: Vec<String> = match words {
+            Some(words) => self.expand(words).into_iter().map(|field| field.text).collect(),
+            None => match self.env.positional.clone() {
+                Some(items) => items.iter().skip(1).cloned().collect(),
+                None => vec![UNKNOWN.to_string()],
+            },
+        };
+        let mut out = String::new();
+        for (turn, value) in values.into_iter().enumerate() {
+            if turn == ITERATIONS {
+                self.limited("turns of a loop");
+                break;
+            }
+            // A glob that nobody expanded stands for the names it matches.
+            self.env.set_text(name, value);
+            out.push_str(&self.list(body));
+            if self.exhausted() {
+                break;
+            }
+        }
+        self.bounded(out)
+    }
+
+    fn case_clause(&mut self, subject: &Word, arms: &[(Vec<Word>, List)]) -> String {
+        self.text(subject);
+        let mut out = String::new();
+        for (patterns, list) in arms {
+            for pattern in patterns {
+                self.text(pattern);
+            }
+            let saved = (self.env.cwd.clone(), self.env.cwd_if_failed.clone());
+            out.push_str(&self.list(list));
+            (self.env.cwd, self.env.cwd_if_failed) = saved;
+        }
+        out
+    }
+
+    // Substitutions.
+
+    pub fn substitution(&mut self, list: &List) -> String {
+        let text = self
+            .deeper(|walker| {
+                walker.subshell(|walker| match only_redirect(list) {
+                    // `$(< file)` is the file.
+                    Some(redirect) => {
+                        walker.redirects(std::slice::from_ref(redirect));
+                        walker.env.stdin.as_deref().unwrap_or(&UNKNOWN.to_string()).to_owned()
+                    }
+                    None => walker.list(list),
+                })
+            })
+            .unwrap_or_else(|| UNKNOWN.to_string());
+        let text = text.trim_end_matches('\n');
+        self.bounded(text.to_owned())
+    }
+
+    pub fn process_substitution(&mut self, list: &Rc<List>, reads: bool) -> String {
+        let path = format!("/dev/fd/{}", self.next_descriptor);
+        self.next_descriptor += 1;
+        let text = self.deeper(|walker| walker.subshell(|walker| walker.list(list))).unwrap_or_default();
+        if reads {
+            self.files.insert(path.clone(), text);
+        }
+        path
+    }
+
+    /// `${name@P}` and prompts: the value is expanded like a heredoc.
+    pub fn prompt(&mut self, text: &str) -> String {
+        let span = self.span.clone();
+        let word = {
+            let mut parser = super::parse::Parser::new(text, Some(span), self.limits);
+            parser.word_until(super::parse_word::Quoting::Heredoc, |_| false)
+        };
+        match word {
+            Ok(word) => self.deeper(|walker| walker.text(&word)).unwrap_or_default(),
+            Err(problem) => {
+                self.problem(Some(&problem));
+                UNKNOWN.to_string()
+            }
+        }
+    }
+
+    // Redirects.
+
+    /// Applies redirects; gives those that take the command's output, with whether they append.
+    pub fn redirects(&mut self, redirects: &[Redirect]) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        for redirect in redirects {
+            let Some(word) = redirect.target.get() else { continue };
+            use RedirectOperator as R;
+            match redirect.operator {
+                R::HereDocument => {
+                    let text = self.text(word);
+                    self.set_input(redirect.fd, text);
+                }
+                R::HereString => {
+                    let text = self.text(word) + "\n";
+                    self.set_input(redirect.fd, text);
+                }
+                R::Read => {
+                    let path = self.text(word);
+                    let text = self.read_file(&path, &redirect.span);
+                    self.set_input(redirect.fd, text);
+                }
+                R::DuplicateInput => self.duplicate_input(redirect, word),
+                R::ReadWrite => {
+                    let path = self.text(word);
+                    let text = self.read_file(&path, &redirect.span);
+                    self.set_input(redirect.fd, text);
+                    self.write_file(&path, true, &redirect.span);
+                }
+                R::DuplicateOutput if self.is_descriptor(word) => {}
+                R::Write | R::Append | R::DuplicateOutput | R::Both => {
+                    let append = redirect.operator == R::Append;
+                    outputs.push(self.output(redirect, word, append));
+                }
+            }
+        }
+        outputs
+    }
+
+    fn is_descriptor(&mut self, word: &Word) -> bool {
+        word.literal().is_some_and(|text| text.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    fn duplicate_input(&mut self, redirect: &Redirect, word: &Word) {
+        let text = self.text(word);
+        if let Ok(number) = text.trim_end_matches('-').parse::<u32>()
+            && let Some(content) = self.env.descriptors.get(&number).cloned()
+        {
+            self.set_input(redirect.fd, content);
+        }
+    }
+
+    fn set_input(&mut self, fd: Option<u32>, text: String) {
+        match fd {
+            None | Some(0) => self.env.stdin = Some(text.into()),
+            Some(number) => {
+                self.files.insert(format!("/dev/fd/{number}"), text.clone());
+                Rc::make_mut(&mut self.env.descriptors).insert(number, text);
+            }
+        }
+    }
+
+    fn output(&mut self, redirect: &Redirect, word: &Word, append: bool) -> Output {
+        if let [super::syntax::Part::Process { list, reads: false }] = word.parts.as_slice() {
+            return Output { path: None, process: Some(Rc::clone(list)), append, takes: true };
+        }
+        let path = self.text(word);
+        self.write_file(&path, append, &redirect.span);
+        let takes = !matches!(redirect.fd, Some(fd) if fd != 1);
+        Output { path: Some(path), process: None, append, takes }
+    }
+
+    /// Sends what a command printed where its redirects say; what is left goes on.
+    fn outputs(&mut self, outputs: Vec<Output>, printed: String) -> String {
+        let mut printed = printed;
+        for output in outputs {
+            let text = if output.takes { std::mem::take(&mut printed) } else { String::new() };
+            if let Some(list) = output.process {
+                self.subshell(|walker| {
+                    walker.env.stdin = Some(text.into());
+                    walker.list(&list)
+                });
+            } else if let Some(path) = output.path {
+                self.store(&path, text, output.append);
+            }
+        }
+        printed
+    }
+
+    /// Remembers what a file holds now.
+    pub fn store(&mut self, path: &str, text: String, append: bool) {
+        let target = self.target(path);
+        if target.kinds.has(Place::Network) && text.contains(SECRET) {
+            self.event("send-secret");
+        }
+        if !target.is_known() || target.path.starts_with("/dev/") || self.files.len() > 256 {
+            return;
+        }
+        if target.path.starts_with("/proc/sys") && text.trim() == "" {
+            return;
+        }
+        self.persisted(&target, &text);
+        let entry = self.files.entry(target.path).or_default();
+        if append { entry.push_str(&text) } else { *entry = text }
+    }
+
+    /// What reading a path gives.
+    pub fn read_file(&mut self, path: &str, span: &Span) -> String {
+        let target = self.target(path);
+        self.notes.path(&target, Access::Read, span.clone());
+        self.acts_on(&[Act::new("read", target.kinds)]);
+        self.content(&target)
+    }
+
+    pub fn content(&self, target: &Target) -> String {
+        if let Some(text) = self.files.get(&target.path) {
+            return text.clone();
+        }
+        if target.kinds.has(Place::Network) {
+            FETCHED.to_string()
+        } else if target.kinds.has(Place::Credential) || target.kinds.has(Place::DotEnv) {
+            SECRET.to_string()
+        } else if target.path == "/dev/null" {
+            String::new()
+        } else {
+            UNKNOWN.to_string()
+        }
+    }
+
+    fn write_file(&mut self, path: &str, append: bool, span: &Span) {
+        let target = self.target(path);
+        self.notes.path(&target, Access::Write, span.clone());
+        let effect = if target.kinds.has(Place::Disk) {
+            "write-device"
+        } else if append {
+            "append"
+        } else {
+            "overwrite"
+        };
+        self.acts_on(&[Act::new(effect, target.kinds)]);
+    }
+
+    // Targets and events.
+
+    pub fn target(&self, text: &str) -> Target {
+        let home = self.home();
+        let places = |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
+        let mut target = places(&self.env.cwd).target(text);
+        // Where `cd` may have failed, a relative operand is what it would be there.
+        if let Some(cwd) = &self.env.cwd_if_failed
+            && !text.starts_with('/')
+        {
+            let other = places(cwd).target(text);
+            if other.kinds.fatal() {
+                target.kinds = target.kinds.union(other.kinds);
+            }
+        }
+        target
+    }
+
+    /// Something that happens and is no program's own effect.
+    pub fn event(&mut self, effect: &'static str) {
+        self.acts_on(&[Act::new(effect, Kinds::default())]);
+    }
+
+    /// Effects without a program (redirects, events), judged by the rules.
+    pub fn acts_on(&mut self, acts: &[Act]) {
+        let span = self.span.clone();
+        for act in acts {
+            self.notes.effect(act.effect);
+        }
+        self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
+    }
+
+    /// Judges one program call.
+    pub fn judge(&mut self, program: &str, args: &[String], acts: &[Act]) {
+        for act in acts {
+            self.notes.effect(act.effect);
+        }
+        let span = self.span.clone();
+        let mut notes = std::mem::take(&mut self.notes);
+        let operand = |text: &str| self.target(text).kinds;
+        self.guard.judge(program, args, acts, &operand, span, &mut notes);
+        self.notes = notes;
+    }
+
+    /// Counts a program call; false at the limit.
+    pub fn count_site(&mut self) -> bool {
+        self.sites += 1;
+        self.sites <= self.limits.sites
+    }
+
+    // Functions.
+
+    fn define(&mut self, name: &str, body: &Rc<Command>) {
+        Rc::make_mut(&mut self.env.functions).insert(name.to_owned(), Rc::clone(body));
+        if super::forkbomb::is_bomb(name, body) {
+            self.event("fork-bomb");
+        }
+    }
+
+    pub fn call(&mut self, name: &str, body: &Rc<Command>, argv: &[Field]) -> String {
+        if self.calls.iter().filter(|call| *call == name).count() >= 2 {
+            // Recursion: its body is judged already.
+            return UNKNOWN.to_string();
+        }
+        self.calls.push(name.to_owned());
+        let items = argv.iter().map(|field| field.text.clone()).collect();
+        let saved = self.env.positional.replace(Rc::new(items));
+        let printed = self.command(body);
+        self.env.positional = saved;
+        self.calls.pop();
+        printed
+    }
+
+    /// Assignments that change what later programs do.
+    pub fn environment_changed(&mut self, name: &str, span: Span) {
+        let Some(Value::Text(value)) = self.env.get(name).cloned() else { return };
+        let outer = std::mem::replace(&mut self.span, span);
+        super::variables::assigned(self, name, &value);
+        self.span = outer;
+    }
+}
+
+/// Where a command's output goes.
+pub(super) struct Output {
+    path: Option<String>,
+    process: Option<Rc<List>>,
+    append: bool,
+    /// It takes standard output, not only another descriptor.
+    takes: bool,
+}
+
+/// Whether a pipeline ends the shell: `exit`, `return`.
+fn leaves(pipeline: &Pipeline) -> bool {
+    let leaving = |command: &Command| match &command.kind {
+        Kind::Simple { words, .. } => {
+            words.first().and_then(Word::literal).is_some_and(|name| matches!(name, "exit" | "return" | "continue" | "break"))
+        }
+        Kind::Group(list) => list.iter().any(|item| leaves(&item.first)),
+        _ => false,
+    };
+    matches!(pipeline.commands.as_slice(), [command] if leaving(command))
+}
+
+/// The single `< file` of `$(< file)`.
+fn only_redirect(list: &List) -> Option<&Redirect> {
+    let [Item { first, rest, .. }] = list.as_slice() else { return None };
+    let [Command { kind: Kind::Simple { assignments, words }, redirects, .. }] = first.commands.as_slice() else {
+        return None;
+    };
+    match redirects.as_slice() {
+        [redirect] if rest.is_empty() && assignments.is_empty() && words.is_empty() => {
+            (redirect.operator == RedirectOperator::Read).then_some(redirect)
+        }
+        _ => None,
+    }
+}
+
+/// The kinds of unknown that pass through a program that reads `text`.
+pub(super) fn passed(text: Option<&str>) -> String {
+    let kind = text.filter(|text| has_unknown(text)).map_or_else(|| UNKNOWN.to_string(), taint);
+    kind + "\n"
+}
