@@ -102,15 +102,19 @@ impl Kernel {
     pub fn limitations(&self, profile: &Profile) -> Vec<&'static str> {
         let mut said = vec![
             "processes of this machine are visible by name and arguments (/proc); their environment and memory are not",
-            "mode, times and owner of files outside can be changed where the gateway's user owns them, and directories outside can be watched for names",
+            "mode and times of any file that the gateway's user owns can be changed, and any directory be watched for names",
             "`/tmp` and `/dev/shm` are closed: programs use $TMPDIR, POSIX semaphores and shared memory fail",
+            "memory and disk space are not limited, but for the size of a file",
             "no pseudo-terminals: `/dev/pts` holds the terminals of other programs too",
         ];
         if profile.filesystem.workspace == super::profile::Reach::Write {
             said.push("`.git/hooks`, `.git/config` and agent configuration in the workspace can be written");
         }
         if self.root {
-            said.push("programs keep uid 0, without any capability; the number of processes is not limited");
+            said.push(
+                "programs keep uid 0, without any capability: they may change mode and times of every file of root's",
+            );
+            said.push("the number of processes is not limited for uid 0: a fork bomb ends with the time limit");
         }
         if self.landlock_abi < 6 {
             said.push("signals reach other processes of the same user (Landlock before ABI 6)");

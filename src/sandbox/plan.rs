@@ -34,6 +34,7 @@ pub struct Plan {
     grants: Vec<Grant>,
     environment: BTreeMap<String, String>,
     landlock_abi: u32,
+    seccomp: bool,
     digest: Digest,
 }
 
@@ -103,6 +104,7 @@ impl Plan {
             grants,
             environment,
             landlock_abi: kernel.landlock_abi,
+            seccomp: kernel.seccomp,
             digest: Digest::of(""),
         };
         plan.digest = plan.compute_digest();
@@ -145,7 +147,7 @@ impl Plan {
     }
 
     /// What the plan's digest binds: the profile, the places, what is granted, the names of the variables, the kernel's
-    /// Landlock ABI.
+    /// layers.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -176,8 +178,14 @@ impl Plan {
         &self.environment
     }
 
+    /// The Landlock ABI to use; 0 for none, where a reviewer accepted that.
     pub(super) fn landlock_abi(&self) -> u32 {
         self.landlock_abi
+    }
+
+    /// Whether there are system call filters; not, where a reviewer accepted that.
+    pub(super) fn seccomp(&self) -> bool {
+        self.seccomp
     }
 
     fn compute_digest(&self) -> Digest {
@@ -190,6 +198,7 @@ impl Plan {
             "grants": grants,
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "landlock_abi": self.landlock_abi,
+            "seccomp": self.seccomp,
         }))
     }
 }

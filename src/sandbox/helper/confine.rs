@@ -25,7 +25,7 @@ pub struct Places {
 
 /// What the program's own part still needs.
 pub struct Ready {
-    pub inner: RulesetCreated,
+    pub inner: Option<RulesetCreated>,
     pub cwd: OwnedFd,
 }
 

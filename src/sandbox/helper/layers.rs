@@ -14,17 +14,21 @@ use nix::errno::Errno;
 use super::{Failure, confine::Places};
 use crate::sandbox::wire::{Access, Grant, Job};
 
-/// The layers of one job, ready to be applied: the opened paths are the ones that were granted.
+/// The layers of one job, ready to be applied: the opened paths are the ones that were granted. A layer is absent only
+/// where the plan did without it.
 pub struct Layers {
     /// For the supervisor and all that it starts: what the profile says.
-    pub outer: RulesetCreated,
+    pub outer: Option<RulesetCreated>,
     /// For the program: a domain below the supervisor's, so that the program can neither signal nor trace it.
-    pub inner: RulesetCreated,
+    pub inner: Option<RulesetCreated>,
 }
 
 /// Opens what the job grants and builds both layers. The kernel must give all of it.
 pub fn build(job: &Job, places: &Places) -> Result<Layers, Failure> {
     let abi = ABI::from(i32::try_from(job.landlock_abi).unwrap_or(i32::MAX));
+    if abi == ABI::Unsupported {
+        return Ok(Layers { outer: None, inner: None });
+    }
     let mut outer = outer_rules(job, abi).map_err(|error| failure("landlock ruleset", &error))?;
     for grant in &job.grants {
         outer = add_grant(outer, grant, abi)?;
@@ -38,13 +42,13 @@ pub fn build(job: &Job, places: &Places) -> Result<Layers, Failure> {
             .add_rule(PathBeneath::new(place, access))
             .map_err(|error| failure(&format!("landlock rule for the {name}"), &error))?;
     }
-    let root = open_path("/").map_err(|error| Failure::io("open the root directory", &error))?;
-    let inner = inner_rules(&root, abi).map_err(|error| failure("landlock inner ruleset", &error))?;
-    Ok(Layers { outer, inner })
+    let inner = if abi >= ABI::V2 { Some(inner_rules(abi)?) } else { None };
+    Ok(Layers { outer: Some(outer), inner })
 }
 
 /// Applies a layer to this process, for good.
-pub fn restrict(layer: RulesetCreated, name: &str) -> Result<(), Failure> {
+pub fn restrict(layer: Option<RulesetCreated>, name: &str) -> Result<(), Failure> {
+    let Some(layer) = layer else { return Ok(()) };
     let status = layer.restrict_self().map_err(|error| failure(name, &error))?;
     // With every right a hard requirement anything less is impossible; a mistake here must not pass in silence.
     if status.ruleset == RulesetStatus::FullyEnforced { Ok(()) } else { Err(Failure::new(name, Errno::EOPNOTSUPP)) }
@@ -64,13 +68,17 @@ fn outer_rules(job: &Job, abi: ABI) -> Result<RulesetCreated, landlock::RulesetE
 
 /// Handles nothing but moving files between directories, which every layer denies unless it grants it, and grants that
 /// everywhere.
-fn inner_rules(root: &File, abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
-    let mut rules =
-        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Refer)?;
-    if abi >= ABI::V6 {
-        rules = rules.scope(Scope::Signal)?;
-    }
-    rules.create()?.add_rule(PathBeneath::new(root, AccessFs::Refer))
+fn inner_rules(abi: ABI) -> Result<RulesetCreated, Failure> {
+    let root = open_path("/").map_err(|error| Failure::io("open the root directory", &error))?;
+    let rules = || {
+        let hard = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let mut rules = hard.handle_access(AccessFs::Refer)?;
+        if abi >= ABI::V6 {
+            rules = rules.scope(Scope::Signal)?;
+        }
+        rules.create()?.add_rule(PathBeneath::new(&root, AccessFs::Refer))
+    };
+    rules().map_err(|error| failure("landlock inner ruleset", &error))
 }
 
 fn writable(abi: ABI) -> BitFlags<AccessFs> {
@@ -105,10 +113,10 @@ fn add_grant(rules: RulesetCreated, grant: &Grant, abi: ABI) -> Result<RulesetCr
 fn device(number: u64, abi: ABI) -> BitFlags<AccessFs> {
     const TTY_AUX: u32 = 5;
     let mut access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
-    if abi >= ABI::V5 && libc::major(number) == TTY_AUX {
+    if libc::major(number) == TTY_AUX {
         access |= AccessFs::IoctlDev;
     }
-    access
+    access & AccessFs::from_all(abi)
 }
 
 fn open_path(path: &str) -> std::io::Result<File> {
