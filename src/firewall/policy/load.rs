@@ -82,11 +82,12 @@ impl Policies {
         let Loaded { set, described, warnings } = load(&sources, &typed.schema)?;
         let unindexable = |problem: String| Problem::of_file("the policies", problem);
         let slices = Slices::new(&set, &typed.schema).map_err(|e| unindexable(e.to_string()))?;
+        let entities = typed.schema.action_entities().map_err(|e| unindexable(e.to_string()))?;
         let names = Arc::new(Names::new().map_err(unindexable)?);
         let mut actions = HashMap::new();
         for tool in tools {
             let input = typed.inputs.get(tool.name).cloned().flatten();
-            let action = Action::new(tool, input, &slices, &typed.schema, &names).map_err(unindexable)?;
+            let action = Action::new(tool, input, &slices, &entities, &names).map_err(unindexable)?;
             actions.insert(tool.name.to_owned(), action);
         }
         let hash = hash(&typed.text, &sources);
