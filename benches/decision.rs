@@ -1,6 +1,8 @@
 //! The policy stage: one decision, from a call and its facts to findings, with 10, 100 and 500 policies loaded beside the
 //! default set. A fifth of them is bound to no action, so every decision evaluates them; the rest is spread over 20 tools.
 
+#![expect(clippy::indexing_slicing, clippy::panic, reason = "a bench that cannot be set up may fail")]
+
 use std::collections::BTreeSet;
 use std::hint::black_box;
 
@@ -45,7 +47,7 @@ fn policy(n: usize) -> String {
         2 => format!("principal.unattended && context.session.calls > {n}"),
         _ => format!("context.command.hosts.containsAny([\"h{n}.example\", \"g{n}.example\"])"),
     };
-    let unless = if n % 2 == 0 { " unless { context.approval.level >= 1 }" } else { "" };
+    let unless = if n.is_multiple_of(2) { " unless { context.approval.level >= 1 }" } else { "" };
     format!(
         "@id(\"p{n}\") @reason(\"because\") forbid (principal, {scope}, resource) when {{ {condition} }}{unless};\n"
     )

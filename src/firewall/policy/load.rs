@@ -18,6 +18,9 @@ use crate::registry::Definition;
 
 /// The stack that loading gets. Cedar recurses over what [`Source`] lets through.
 const STACK: usize = 64 << 20;
+/// Findings that are no policy's begin so.
+const RESERVED: &str = "policy.";
+const MAX_ID: usize = 64;
 
 /// A set of policies, validated and ready to decide.
 #[derive(Debug)]
@@ -79,11 +82,12 @@ impl Policies {
         let Loaded { set, described, warnings } = load(&sources, &typed.schema)?;
         let unindexable = |problem: String| Problem::of_file("the policies", problem);
         let slices = Slices::new(&set, &typed.schema).map_err(|e| unindexable(e.to_string()))?;
-        let names = Arc::new(Names::new().map_err(|e| unindexable(e.to_string()))?);
+        let entities = typed.schema.action_entities().map_err(|e| unindexable(e.to_string()))?;
+        let names = Arc::new(Names::new().map_err(unindexable)?);
         let mut actions = HashMap::new();
         for tool in tools {
             let input = typed.inputs.get(tool.name).cloned().flatten();
-            let action = Action::new(tool, input, &slices, &typed.schema, &names).map_err(unindexable)?;
+            let action = Action::new(tool, input, &slices, &entities, &names).map_err(unindexable)?;
             actions.insert(tool.name.to_owned(), action);
         }
         let hash = hash(&typed.text, &sources);
@@ -194,7 +198,7 @@ impl Loading {
     fn add_source(&mut self, source: &Source) {
         let index = self.sources_seen;
         self.sources_seen += 1;
-        if let Err(problem) = source.check_size() {
+        if let Some(problem) = source.excess() {
             self.problems.push(problem);
             return;
         }
@@ -229,6 +233,9 @@ impl Loading {
             let message = format!("the identifier `{id}` is already taken, at {}:{}", first.file, first.line);
             self.problems.push(Problem::at(source, whole, message).help("give each policy its own `@id`"));
             return;
+        }
+        if let Some((message, help)) = bad_words(id, policy) {
+            self.problems.push(Problem::at(source, whole.clone(), message).help(help));
         }
         self.lint(source, &whole, policy);
         self.described.insert(id.to_owned(), describe(source, &whole, id, policy));
@@ -274,6 +281,21 @@ impl Loading {
         let found: Vec<_> = errors.chain(warnings).collect();
         self.problems.extend(found);
     }
+}
+
+/// What is wrong with the words that a policy puts before people and into records, and what to do.
+fn bad_words(id: &str, policy: &Policy) -> Option<(String, &'static str)> {
+    if let Some((key, _)) = policy.annotations().find(|(_, text)| text.chars().any(char::is_control)) {
+        let message = format!("`@{key}` holds a control character, which a terminal could obey");
+        return Some((message, "write it as plain text on one line"));
+    }
+    if id.starts_with(RESERVED) {
+        let message = format!("the identifier `{id}` begins with `{RESERVED}`, as the gateway's own findings do");
+        return Some((message, "give it another beginning"));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let message = (id.len() > MAX_ID || !id.chars().all(plain)).then(|| format!("`{id}` is no identifier"))?;
+    Some((message, "use up to 64 letters, digits, `.`, `_` and `-`"))
 }
 
 /// The place of a word in a policy, annotations left out.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{Entities, EntityUid, ParseErrors, Request, RestrictedExpression, Schema};
+use cedar_policy::{Entities, EntityUid, Request, RestrictedExpression};
 use cedar_policy_core::ast::{
     Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Literal, PartialValue, Request as CoreRequest, Value,
     ValueKind,
@@ -16,6 +16,7 @@ use cedar_policy_core::evaluator::RestrictedEvaluator;
 use cedar_policy_core::extensions::Extensions;
 
 use crate::call::{Call, Principal};
+use crate::facts::command::Parse;
 use crate::facts::path::PathFact;
 use crate::facts::{Facts, Scope};
 use crate::firewall::policy::schema::names_paths;
@@ -62,18 +63,21 @@ pub(super) struct Question {
 }
 
 impl Names {
-    pub fn new() -> Result<Self, ParseErrors> {
-        let name = |text: &str| text.parse::<EntityType>();
+    pub fn new() -> Result<Self, String> {
         Ok(Names {
-            agent: name("Agent")?,
-            sub_agent: name("SubAgent")?,
-            team: name("Team")?,
-            session: name("Session")?,
-            workspace: name("Workspace")?,
-            directory: name("Directory")?,
-            file: name("File")?,
+            agent: entity_type("Agent")?,
+            sub_agent: entity_type("SubAgent")?,
+            team: entity_type("Team")?,
+            session: entity_type("Session")?,
+            workspace: entity_type("Workspace")?,
+            directory: entity_type("Directory")?,
+            file: entity_type("File")?,
         })
     }
+}
+
+fn entity_type(name: &str) -> Result<EntityType, String> {
+    name.parse().map_err(|e| format!("`{name}` is no entity type: {e}"))
 }
 
 fn uid(kind: &EntityType, id: &str) -> EntityUID {
@@ -90,14 +94,11 @@ impl Action {
         tool: &Definition,
         input: Option<Record>,
         slices: &Slices,
-        schema: &Schema,
+        actions: &Entities,
         names: &Arc<Names>,
     ) -> Result<Self, String> {
-        let kind: EntityType =
-            "Action".parse().map_err(|e: cedar_policy_core::parser::err::ParseErrors| e.to_string())?;
-        let uid = uid(&kind, tool.name);
+        let uid = uid(&entity_type("Action")?, tool.name);
         let public = EntityUid::from(uid.clone());
-        let actions = schema.action_entities().map_err(|e| e.to_string())?;
         let own = actions.get(&public).map(|entity| entity.as_ref().clone());
         let entities = store(CoreEntities::new(), own)?;
         let slice = slices.of(&public);
@@ -255,9 +256,9 @@ fn command(facts: &Facts) -> Value {
     };
     let worst = command.findings.iter().map(|finding| finding.severity).max();
     let parse = match command.parse {
-        crate::facts::command::Parse::Complete => "complete",
-        crate::facts::command::Parse::Partial => "partial",
-        crate::facts::command::Parse::Opaque => "opaque",
+        Parse::Complete => "complete",
+        Parse::Partial => "partial",
+        Parse::Opaque => "opaque",
     };
     Value::record(
         [

@@ -60,7 +60,7 @@ impl Slices {
     pub fn new(policies: &PolicySet, schema: &Schema) -> Result<Self, Box<PolicyToJsonError>> {
         let mut slices = Slices::default();
         for policy in policies.policies() {
-            let rule = Arc::new(Rule::new(policy).map_err(Box::new)?);
+            let rule = Arc::new(Rule::new(policy)?);
             slices.unbound.push(Unplaced { rule, action: policy.action_constraint() });
         }
         // By identifier, so that the order of files changes nothing.
@@ -142,9 +142,9 @@ impl<'a> Outcome<'a> {
 }
 
 impl Rule {
-    fn new(policy: &Policy) -> Result<Self, PolicyToJsonError> {
+    fn new(policy: &Policy) -> Result<Self, Box<PolicyToJsonError>> {
         let id: &str = policy.id().as_ref();
-        let bare = Policy::from_json(Some(policy.id().clone()), policy.to_json()?);
+        let bare = Policy::from_json(Some(policy.id().clone()), policy.to_json().map_err(Box::new)?);
         // A policy that Cedar wrote it reads again; should it ever not, the located original means the same.
         let condition = condition(bare.as_ref().unwrap_or(policy));
         Ok(Rule {

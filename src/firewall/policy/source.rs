@@ -59,16 +59,14 @@ impl Source {
         files.iter().map(|file| read_file(file, trust).map_err(|e| refuse(file, &e))).collect()
     }
 
-    /// Refuses what could exhaust the parser: too many bytes, a policy that is too long, brackets too deep.
-    pub(super) fn check_size(&self) -> Result<(), Problem> {
+    /// What could exhaust the parser: too many bytes, a policy that is too long, brackets too deep.
+    pub(super) fn excess(&self) -> Option<Problem> {
         if self.text.len() > MAX_FILE {
             let message = format!("the file has {} bytes, more than the {MAX_FILE} allowed", self.text.len());
-            return Err(Problem::of_file(&self.name, message));
+            return Some(Problem::of_file(&self.name, message));
         }
-        match oversized(&self.text) {
-            None => Ok(()),
-            Some((at, message)) => Err(Problem::at(self, at..at + 1, message)),
-        }
+        let (at, message) = oversized(&self.text)?;
+        Some(Problem::at(self, at..at + 1, message))
     }
 }
 
@@ -127,8 +125,8 @@ mod tests {
         let deep =
             format!("permit (principal, action, resource) when {{ {}true{} }};", "(".repeat(5_000), ")".repeat(5_000));
         for hostile in [chain, deep] {
-            let refused = Source::new("x.cedar", hostile, Trust::Operator).check_size();
-            assert!(refused.is_err(), "a hostile policy reached the parser");
+            let refused = Source::new("x.cedar", hostile, Trust::Operator).excess();
+            assert!(refused.is_some(), "a hostile policy reached the parser");
         }
     }
 

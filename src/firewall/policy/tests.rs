@@ -471,6 +471,20 @@ fn a_set_is_named_by_its_text_and_not_by_its_order() {
 }
 
 #[test]
+fn words_for_people_are_plain() {
+    for (annotations, expected) in [
+        (r#"@id("policy.no-permit")"#, "begins with `policy.`"),
+        (r#"@id("two words")"#, "is no identifier"),
+        (r#"@id("")"#, "has no `@id`"),
+        (r#"@id("x") @reason("\u{1b}[2J all is well")"#, "`@reason` holds a control character"),
+    ] {
+        let policy = format!("{annotations} forbid (principal, action, resource);");
+        let error = load_with(vec![text("x", &policy)]).expect_err(annotations);
+        assert!(error.to_string().contains(expected), "{annotations}: {error}");
+    }
+}
+
+#[test]
 fn files_are_read_in_the_order_of_their_names_and_shadows_stay_out() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("shadow")).unwrap();
