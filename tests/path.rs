@@ -360,7 +360,7 @@ fn i4_a_race_between_judging_and_using_is_never_won() {
         }
     });
     eprintln!("{swaps} swaps: {inside} read inside, {outside} seen outside, {written} written, {walked} files walked");
-    assert!(swaps > 1_000 && inside > 50 && outside > 50 && written > 3 && walked > 50, "there was no race");
+    assert!(swaps > 1_000 && inside > 20 && outside > 20 && written > 3 && walked > 50, "there was no race");
 }
 
 fn read(resolver: &Resolver, workspace: &Path) -> Option<Scope> {
