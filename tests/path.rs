@@ -343,10 +343,10 @@ fn i4_a_race_between_judging_and_using_is_never_won() {
                 }
                 walked += walk(&resolver, &top.join("w"));
                 // Each write waits for the disk twice.
-                if round % 16 > 0 {
+                if round % 4 > 0 {
                     continue;
                 }
-                let (fact, handle) = resolver.look("path", "d/new/file", Access::Write, &top.join("w"));
+                let (fact, handle) = resolver.look("path", &format!("d/new-{round}"), Access::Write, &top.join("w"));
                 if fact.scope == Scope::Workspace && handle.is_some_and(|handle| handle.write(b"x", None).is_ok()) {
                     written += 1;
                 }
@@ -360,7 +360,7 @@ fn i4_a_race_between_judging_and_using_is_never_won() {
         }
     });
     eprintln!("{swaps} swaps: {inside} read inside, {outside} seen outside, {written} written, {walked} files walked");
-    assert!(swaps > 1_000 && inside > 50 && outside > 50 && written > 3 && walked > 50, "there was no race");
+    assert!(swaps > 1_000 && inside > 20 && outside > 20 && written > 3 && walked > 50, "there was no race");
 }
 
 fn read(resolver: &Resolver, workspace: &Path) -> Option<Scope> {

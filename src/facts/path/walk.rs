@@ -170,14 +170,18 @@ impl Walk {
         false
     }
 
+    /// Whether the walk ends here, and why.
     fn exhausted(&mut self) -> bool {
         self.entries += 1;
-        if self.entries > MOST_ENTRIES {
-            self.limit = Some(format!("stopped after {MOST_ENTRIES} entries: name a narrower `path`"));
+        let reason = if self.entries > MOST_ENTRIES {
+            format!("stopped after {MOST_ENTRIES} entries: name a narrower `path`")
         } else if self.entries.is_multiple_of(256) && self.began.elapsed() > LONGEST {
-            self.limit = Some(format!("stopped after {} seconds: name a narrower `path`", LONGEST.as_secs()));
-        }
-        self.entries > MOST_ENTRIES || (self.limit.is_some() && self.began.elapsed() > LONGEST)
+            format!("stopped after {} seconds: name a narrower `path`", LONGEST.as_secs())
+        } else {
+            return false;
+        };
+        self.limit = Some(reason);
+        true
     }
 
     fn consider(&mut self, name: OsString, kind: Kind) -> Option<Entry> {

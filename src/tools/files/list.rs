@@ -24,7 +24,7 @@ pub fn list_dir() -> Arc<dyn Tool> {
             "additionalProperties": false
         }),
         sensitivity: Sensitivity::Safe,
-        groups: &["read"],
+        groups: &[],
         subjects: &[Subject::Path { argument: "path", access: Access::Read }],
         max_output: 50 * 1024,
     };

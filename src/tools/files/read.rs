@@ -34,7 +34,7 @@ pub fn read() -> Arc<dyn Tool> {
             "additionalProperties": false
         }),
         sensitivity: Sensitivity::Safe,
-        groups: &["read"],
+        groups: &[],
         subjects: &[Subject::Path { argument: "path", access: Access::Read }],
         max_output: MAX_OUTPUT,
     };

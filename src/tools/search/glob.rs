@@ -28,7 +28,7 @@ pub fn glob() -> Arc<dyn Tool> {
             "additionalProperties": false
         }),
         sensitivity: Sensitivity::Safe,
-        groups: &["read"],
+        groups: &[],
         subjects: &[Subject::Path { argument: "path", access: Access::Read }],
         max_output: 50 * 1024,
     };
