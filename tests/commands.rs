@@ -87,7 +87,14 @@ fn corpus_verdicts() {
             entry.0 += 1;
         } else {
             let ids: Vec<&str> = verdict.findings.iter().map(|finding| finding.id.as_str()).collect();
-            missed.push(format!("{} {} {} -> {} {ids:?}: {:?}", row.id, row.expected, row.technique, verdict.decision, row.command.chars().take(160).collect::<String>()));
+            missed.push(format!(
+                "{} {} {} -> {} {ids:?}: {:?}",
+                row.id,
+                row.expected,
+                row.technique,
+                verdict.decision,
+                row.command.chars().take(160).collect::<String>()
+            ));
         }
     }
     for (label, (right, all)) in &table {

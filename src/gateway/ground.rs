@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::audit::Hashes;
 use crate::config::{self, Config, ConfigError, PolicySet};
 use crate::facts::Surroundings;
-use crate::facts::command::{Guard, PackError, PackSource};
+use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
 use crate::firewall::Firewall;
 use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
@@ -36,7 +36,7 @@ impl Base {
         let mut packs = Vec::new();
         for dir in config.dirs() {
             for (path, text) in config::texts(&dir.join("commands"), "toml")? {
-                packs.push(PackSource::user(path.display().to_string(), text));
+                packs.push(pack(&path, text, command::Trust::User));
             }
         }
         let profiles = profiles(config)?;
@@ -95,8 +95,7 @@ impl Ground {
         let packs = config::texts(&dir.join("commands"), "toml")?;
         if !packs.is_empty() {
             let mut sources = base.packs.clone();
-            sources
-                .extend(packs.into_iter().map(|(path, text)| PackSource::workspace(path.display().to_string(), text)));
+            sources.extend(packs.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)));
             guard = Arc::new(Guard::load(&sources)?);
         }
 
@@ -133,6 +132,10 @@ impl Ground {
             profile: Some(self.profile.digest()),
         }
     }
+}
+
+fn pack(path: &Path, text: String, trust: command::Trust) -> PackSource {
+    PackSource { file: path.display().to_string(), text, trust }
 }
 
 /// Why rules cannot be loaded.

@@ -124,7 +124,7 @@ fn output(outcome: &Outcome) -> Output {
     }
     let structured = json!({
         "exit_code": code,
-        "signal": match outcome.end { End::Signalled(signal) => Some(signal_name(signal)), _ => None },
+        "signal": match outcome.end { End::Signalled(signal) => Some(signal), _ => None },
         "timed_out": matches!(outcome.end, End::TimedOut(_)),
         "stdout_dropped": outcome.stdout.dropped(),
         "stderr_dropped": outcome.stderr.dropped(),

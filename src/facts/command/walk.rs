@@ -522,7 +522,8 @@ impl<'a> Walker<'a> {
 
     pub fn target(&self, text: &str) -> Target {
         let home = self.home();
-        let places = |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
+        let places =
+            |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
         let mut target = places(&self.env.cwd).target(text);
         // Where `cd` may have failed, a relative operand is what it would be there.
         if let Some(cwd) = &self.env.cwd_if_failed
@@ -612,9 +613,10 @@ pub(super) struct Output {
 /// Whether a pipeline ends the shell: `exit`, `return`.
 fn leaves(pipeline: &Pipeline) -> bool {
     let leaving = |command: &Command| match &command.kind {
-        Kind::Simple { words, .. } => {
-            words.first().and_then(Word::literal).is_some_and(|name| matches!(name, "exit" | "return" | "continue" | "break"))
-        }
+        Kind::Simple { words, .. } => words
+            .first()
+            .and_then(Word::literal)
+            .is_some_and(|name| matches!(name, "exit" | "return" | "continue" | "break")),
         Kind::Group(list) => list.iter().any(|item| leaves(&item.first)),
         _ => false,
     };
