@@ -108,12 +108,13 @@ fn allows(schema: &Value, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
-    fn coerced(arguments: Value) -> Value {
-        let schema = json!({
+    fn schema() -> Value {
+        json!({
             "type": "object",
             "properties": {
                 "n": {"type": "integer"},
@@ -127,7 +128,11 @@ mod tests {
                 "r": {"type": "string"}
             },
             "required": ["r"]
-        });
+        })
+    }
+
+    fn coerced(arguments: Value) -> Value {
+        let schema = schema();
         let Value::Object(mut map) = arguments else { panic!("an object") };
         coerce_arguments(&mut map, &schema);
         Value::Object(map)
@@ -172,6 +177,44 @@ mod tests {
             json!({"unknown": null}),
         ] {
             assert_eq!(coerced(given.clone()), given);
+        }
+    }
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let texts = vec!["3", "3.0", "true", "[1, \"2\"]", "[[\"1\"]]", "{\"n\": \"4\"}", "\"3\"", "null", "", "x"];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            proptest::sample::select(texts).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+                proptest::collection::vec((proptest::sample::select(&["n", "o", "l", "q"][..]), inner), 0..3)
+                    .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        /// What was judged would otherwise be read differently when it is made canonical once more.
+        #[test]
+        fn i4_coercion_is_finished_after_one_pass(
+            value in anything(),
+            name in proptest::sample::select(&["n", "x", "b", "s", "o", "l", "e", "any", "r", "unknown"][..]),
+        ) {
+            let once = coerced(json!({name: value}));
+            prop_assert_eq!(coerced(once.clone()), once);
+        }
+
+        #[test]
+        fn what_a_schema_takes_is_not_touched(value in anything()) {
+            let arguments = json!({"any": value, "r": "text"});
+            if !value.is_null() {
+                prop_assert_eq!(coerced(arguments.clone()), arguments);
+            }
         }
     }
 }

@@ -205,7 +205,7 @@ mod tests {
         let tool = definition(&[Subject::Command { argument: "command" }]);
         let began = std::time::Instant::now();
         gather(&resolver(top.path()), &call(top.path().into(), json!({})), &tool, Some(&facts));
-        assert!(began.elapsed().as_secs() < 5, "looking up {MOST_PATHS} paths took {:?}", began.elapsed());
+        assert!(began.elapsed().as_secs() < 10, "looking up {MOST_PATHS} paths took {:?}", began.elapsed());
     }
 
     #[test]

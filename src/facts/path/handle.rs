@@ -126,7 +126,8 @@ impl Handle {
 
     /// Writes the whole file: into a new file beside it, synced, that then takes its name. A reader sees the old
     /// content or the new. Missing directories are made. With `based_on`, nothing is written where the file is no
-    /// longer in that state. An existing file keeps its mode and owner, and a hard link is broken, not written through.
+    /// longer in that state. An existing file keeps its mode and owner, not its
+    /// extended attributes, and a hard link is broken, not written through.
     ///
     /// Says whether the file is new.
     pub fn write(&self, content: &[u8], based_on: Option<Stamp>) -> Result<bool, HandleError> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::facts::path::{Access, Handle, Kind};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
-use crate::tools::{PathTool, count, done, visible};
+use crate::tools::{PathTool, count, done, failed, visible};
 
 const MOST_ENTRIES: usize = 1_000;
 
@@ -32,6 +32,9 @@ pub fn list_dir() -> Arc<dyn Tool> {
 }
 
 fn run(handle: &Handle, _given: Map<String, Value>) -> Result<Output, ToolError> {
+    if handle.kind() == Some(Kind::File) {
+        return Err(failed(format!("`{}` is a file: use Read", handle.shown())));
+    }
     let (mut lines, mut total) = (Vec::new(), 0);
     let mut walk = handle.walk(false, 1)?;
     for entry in walk.by_ref() {
@@ -79,7 +82,7 @@ mod tests {
         std::os::unix::fs::symlink("inner", scene.path("d/link")).unwrap();
         assert_eq!(list(&scene, "d").unwrap(), ".env (protected)\ninner/\nlink@\ntwo\u{fffd}lines");
         assert_eq!(list(&scene, "d/inner").unwrap(), "x");
-        assert!(list(&scene, "d/inner/x").unwrap_err().contains("regular file"));
+        assert!(list(&scene, "d/inner/x").unwrap_err().contains("use Read"));
     }
 
     #[test]

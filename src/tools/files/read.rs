@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{LARGE, PROBE, is_binary};
-use crate::facts::path::{Access, Handle};
+use crate::facts::path::{Access, Handle, Kind};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, done, failed};
 
@@ -52,6 +52,9 @@ struct Arguments {
 
 fn run(handle: &Handle, given: Map<String, Value>) -> Result<Output, ToolError> {
     let given: Arguments = arguments(given)?;
+    if handle.kind() == Some(Kind::Directory) {
+        return Err(failed(format!("`{}` is a directory: use ListDir", handle.shown())));
+    }
     let (file, _) = handle.open_file()?;
     let size = file.metadata().map_err(|e| broken(handle, &e))?.len();
     if size > LARGE && given.offset.is_none() && given.limit.is_none() {
@@ -263,7 +266,7 @@ mod tests {
     fn what_is_no_file_is_said() {
         let scene = Scene::new();
         scene.put("d/x", "");
-        assert!(read(&scene, json!({"path": "d"})).unwrap_err().contains("directory"));
+        assert!(read(&scene, json!({"path": "d"})).unwrap_err().contains("use ListDir"));
         assert_eq!(read(&scene, json!({"path": "none"})).unwrap_err(), "`none` does not exist");
     }
 }

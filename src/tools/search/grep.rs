@@ -9,7 +9,9 @@ use std::sync::Arc;
 use globset::GlobMatcher;
 use grep::matcher::Matcher;
 use grep::regex::{RegexMatcher, RegexMatcherBuilder};
-use grep::searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use grep::searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -225,7 +227,9 @@ impl Sink for Hits<'_> {
     }
 
     fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> Result<bool, Self::Error> {
-        if self.shown < self.most_shown || self.shown == self.found {
+        // Beyond the last match that is shown, only what follows it belongs to it.
+        let belongs = self.shown == self.found && *near.kind() != SinkContextKind::Before;
+        if self.shown < self.most_shown || belongs {
             let number = near.line_number().unwrap_or_default();
             self.lines.push(Line { number, hit: false, text: window(near.bytes(), 0) });
         }
@@ -306,6 +310,9 @@ mod tests {
         scene.put("data.json", "needle\n".repeat(30));
         let text = search(&scene, json!({"pattern": "needle"})).unwrap();
         assert!(text.contains("20 more") && text.contains("1 binary"), "{text}");
+        scene.put("data.json", format!("{}last\nbefore\nneedle\n", "needle\n".repeat(MOST_IN_DATA)));
+        let text = search(&scene, json!({"pattern": "needle", "context": 1})).unwrap();
+        assert!(text.contains("last") && !text.contains("before"), "context of a match that is not shown: {text}");
         scene.put("code.rs", "needle\n".repeat(MOST_MATCHES + 50));
         let text = search(&scene, json!({"pattern": "needle"})).unwrap();
         assert!(text.contains("stopped after 500 matches"), "{}", &text[text.len() - 200..]);
