@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use portcullis::audit::{Decided, Event, Hashes, Log, log_file, verify};
 use portcullis::call::{Call, Digest, Mode, Origin, Principal};
-use portcullis::state::{Process, StateDir};
+use portcullis::state::{Process, Sessions, StateDir};
 use portcullis::verdict::{Decision, Finding, Severity, Stage, StageVerdict, Verdict};
 
 const RUN: Duration = Duration::from_secs(3);
@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rate(&place, "without sync", 1, |log, event| log.append(event).map(drop))?;
         rate(&place, "without sync", 8, |log, event| log.append(event).map(drop))?;
         verification(&place, 1_000_000)?;
+        sessions(&place)?;
     }
     Ok(())
 }
@@ -79,6 +80,24 @@ fn verification(place: &Path, records: usize) -> Result<(), Box<dyn Error>> {
         return Err("the log that was just written is not sound".into());
     }
     println!("verify: {} records, {} MB in {seconds:.2} s", report.records, report.bytes / 1_000_000);
+    Ok(())
+}
+
+fn sessions(place: &Path) -> Result<(), Box<dyn Error>> {
+    const TIMES: u32 = 20_000;
+    let temp = tempfile::tempdir_in(place)?;
+    let sessions = Sessions::open(&StateDir::open(temp.path().join("state"))?)?;
+    let each = |start: Instant| start.elapsed().as_nanos() / u128::from(TIMES);
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        sessions.count("0193a6c0-0000-7000-8000-000000000001", Decision::Allow)?;
+    }
+    let count = each(start);
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        sessions.session("0193a6c0-0000-7000-8000-000000000001")?;
+    }
+    println!("session: count {count} ns, read {} ns", each(start));
     Ok(())
 }
 

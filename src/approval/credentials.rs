@@ -1,6 +1,7 @@
 //! Who is it: agents, operators and reviewers by their tokens.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -91,6 +92,8 @@ impl fmt::Debug for Token {
 pub enum CredentialError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    #[error("{} holds no operator's token: remove it, and the next start makes one", .0.display())]
+    NoToken(PathBuf),
     #[error("no random numbers from the operating system: {0}")]
     Random(#[from] getrandom::Error),
     #[error(transparent)]
@@ -126,7 +129,10 @@ impl Credentials {
             Ok(token.expose().as_bytes().to_vec())
         })?;
         let token = Token(String::from_utf8_lossy(text.trim_ascii()).into_owned());
-        kind_of(token.expose()).map(|_| token)
+        match kind_of(token.expose()) {
+            Ok(kind) if kind.word == OPERATOR.word => Ok(token),
+            Ok(_) | Err(_) => Err(CredentialError::NoToken(path)),
+        }
     }
 
     /// Makes a credential. The token is shown to its owner and not kept.

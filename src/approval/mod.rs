@@ -7,6 +7,9 @@
 //!    └──► expired
 //! ```
 //!
+//! The way of an ASK: [`Store::request`], a person's [`Store::grant`], then for the call that comes again
+//! [`Store::find_grant`], [`Grant::covers`] on its new verdict, [`Store::consume`], dispatch.
+//!
 //! - [`Store`] holds the approvals; the exact arguments lie encrypted in it until the approval has ended.
 //! - [`Grant`] says what was approved: one digest, at one level, with the findings that the person saw.
 //! - [`Credentials`] tells agents from the people who may approve: an agent never can.

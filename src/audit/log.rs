@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::audit::chain::Body;
 use crate::audit::event::{Event, Trouble, Unknown};
 use crate::audit::lock::{Held, LOCK_WAIT};
 use crate::audit::sync::{GroupSync, Ticket};
@@ -101,11 +102,12 @@ impl Log {
     /// Appends a record. It is in the kernel's hands, safe from a crash of the process, when this returns; the ticket waits
     /// for the disk.
     pub fn append(&self, event: &Event) -> Result<Ticket, LogError> {
+        let body = Body::of(event)?;
         let mut writer = self.lock();
         writer.ready()?;
         let appended = writer.locked(|book, sync| {
             let tail = book.settle(None)?;
-            book.append(tail, event)?;
+            book.append(tail, &body)?;
             Ok(sync.written(tail.seq))
         });
         writer.note(appended)
@@ -152,7 +154,7 @@ impl Log {
             unfinished.read_on()?;
             let lost: Vec<Unknown> = unfinished.calls().filter(|call| call.process.life() == Life::Gone).collect();
             for call in &lost {
-                let next = book.append(tail, &Event::Unknown(call.clone()))?;
+                let next = book.append(tail, &Body::of(&Event::Unknown(call.clone()))?)?;
                 sync.written(tail.seq);
                 tail = next;
             }

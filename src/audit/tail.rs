@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::audit::LogError;
-use crate::audit::chain::{Header, compose, zeros};
+use crate::audit::chain::{Body, Header, compose, zeros};
 use crate::audit::event::{Event, Opened, Recovered, Trouble};
 use crate::audit::lines::{line_before, line_start};
 use crate::call::Digest;
@@ -92,8 +92,8 @@ impl Book {
     }
 
     /// Appends a record. [`Self::settle`] has just said where.
-    pub(super) fn append(&mut self, tail: Tail, event: &Event) -> Result<Tail, LogError> {
-        let bytes = compose(tail.seq, tail.prev, event)?;
+    pub(super) fn append(&mut self, tail: Tail, body: &Body) -> Result<Tail, LogError> {
+        let bytes = compose(tail.seq, tail.prev, body);
         let next = after(tail, &bytes);
         if let Err(e) = (&self.file).write_all(&bytes).and_then(|()| self.write_head(next)) {
             // Half a line must not stay for the others. If this fails too, they set it aside.
@@ -188,7 +188,7 @@ impl Book {
             troubles.into_iter().map(|t| Event::Recovered(Recovered { trouble: t, process: process.clone() }));
         let (mut bytes, mut next) = (Vec::new(), tail);
         for event in opened.into_iter().chain(recovered) {
-            let line = compose(next.seq, next.prev, &event)?;
+            let line = compose(next.seq, next.prev, &Body::of(&event)?);
             next = after(next, &line);
             bytes.extend_from_slice(&line);
         }

@@ -51,11 +51,22 @@ const MIGRATIONS: &[&str] = &["
 
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Synchronous {
+pub(crate) enum Synchronous {
     /// A commit is on disk when it returns.
     Full,
     /// A commit survives the process, but the last ones may be lost with the machine's power.
     Normal,
+}
+
+impl Synchronous {
+    /// Makes the commits of a connection wait for this, outside of a transaction.
+    pub(crate) fn apply(self, connection: &Connection) -> rusqlite::Result<()> {
+        let word = match self {
+            Synchronous::Full => "FULL",
+            Synchronous::Normal => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", word)
+    }
 }
 
 /// Why `state.db` did not answer.
@@ -131,14 +142,7 @@ fn connect(path: &Path, synchronous: Synchronous) -> rusqlite::Result<Connection
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(
-        None,
-        "synchronous",
-        match synchronous {
-            Synchronous::Full => "FULL",
-            Synchronous::Normal => "NORMAL",
-        },
-    )?;
+    synchronous.apply(&connection)?;
     // What is deleted is overwritten, so that the sealed arguments do not stay in free pages.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.set_prepared_statement_cache_capacity(32);

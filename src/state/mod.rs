@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::database::{Database, millis, timestamp};
-pub use self::database::{DatabaseError, Synchronous};
+pub use self::database::DatabaseError;
+pub(crate) use self::database::{Database, Synchronous, millis, timestamp};
 pub use self::process::{Life, Process};
 pub use self::sessions::Sessions;
 

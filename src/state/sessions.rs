@@ -10,22 +10,17 @@ use crate::verdict::Decision;
 #[derive(Debug)]
 pub struct Sessions {
     /// Counts may lag after a power cut: the sync of every call belongs to its decision record.
-    counts: Database,
-    /// Taint may not.
-    taint: Database,
+    database: Database,
 }
 
 impl Sessions {
     pub fn open(state: &StateDir) -> Result<Self, DatabaseError> {
-        Ok(Sessions {
-            counts: Database::open(state, Synchronous::Normal)?,
-            taint: Database::open(state, Synchronous::Full)?,
-        })
+        Ok(Sessions { database: Database::open(state, Synchronous::Normal)? })
     }
 
     /// The session's history; of a session never seen, an empty one. Writes nothing.
     pub fn session(&self, id: &str) -> Result<SessionFacts, DatabaseError> {
-        self.counts.with(|c| {
+        self.database.with(|c| {
             let mut query = c.prepare_cached("SELECT calls, denials, tainted FROM session WHERE id = ?1")?;
             let facts = query.query_row([id], |row| {
                 Ok(SessionFacts { calls: row.get(0)?, denials: row.get(1)?, tainted: row.get(2)? })
@@ -36,7 +31,7 @@ impl Sessions {
 
     /// Counts a call and, where it was one, its denial.
     pub fn count(&self, id: &str, decision: Decision) -> Result<(), DatabaseError> {
-        self.counts.with(|c| {
+        self.database.with(|c| {
             let mut upsert = c.prepare_cached(
                 "INSERT INTO session (id, calls, denials) VALUES (?1, 1, ?2)
                  ON CONFLICT (id) DO UPDATE SET calls = calls + 1, denials = denials + excluded.denials",
@@ -47,12 +42,16 @@ impl Sessions {
 
     /// Marks the session as having read untrusted content, durably and for good.
     pub fn taint(&self, id: &str) -> Result<(), DatabaseError> {
-        self.taint.with(|c| {
-            let mut upsert = c.prepare_cached(
-                "INSERT INTO session (id, tainted) VALUES (?1, 1)
-                 ON CONFLICT (id) DO UPDATE SET tainted = 1 WHERE tainted = 0",
-            )?;
-            upsert.execute([id]).map(drop)
+        self.database.with(|c| {
+            Synchronous::Full.apply(c)?;
+            let done = c
+                .prepare_cached(
+                    "INSERT INTO session (id, tainted) VALUES (?1, 1)
+                     ON CONFLICT (id) DO UPDATE SET tainted = 1 WHERE tainted = 0",
+                )
+                .and_then(|mut upsert| upsert.execute([id]));
+            Synchronous::Normal.apply(c)?;
+            done.map(drop)
         })
     }
 }
