@@ -121,6 +121,11 @@ impl Walker<'_> {
             self.notes.path(&target, Access::Execute, span);
         }
         self.notes.program(name);
+        if let [only] = args
+            && (only == "--help" || only == "--version")
+        {
+            return UNKNOWN.to_string();
+        }
         if let Some(printed) = builtins::run(self, name, args) {
             return printed;
         }

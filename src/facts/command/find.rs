@@ -59,7 +59,7 @@ impl Find {
                     find.writes.push(value.to_owned());
                     i += 1;
                 }
-                "-empty" => find.narrowed = true,
+                "-empty" | "-nouser" | "-nogroup" | "-executable" | "-readable" | "-writable" => find.narrowed = true,
                 "-mindepth" => {
                     find.below_only = value != "0";
                     i += 1;

@@ -62,7 +62,8 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         "rsync" => rsync(walker, args),
         "tar" | "bsdtar" | "gtar" => tar(walker, args),
         "chmod" => chmod(walker, args),
-        "chown" | "chgrp" | "chattr" | "setfacl" | "chcon" | "icacls" | "takeown" => ownership(walker, args),
+        "chown" | "chgrp" | "chcon" | "icacls" => ownership(walker, args, 1),
+        "chattr" | "setfacl" | "takeown" => ownership(walker, args, 0),
         "git" => git::acts(walker, args),
         "crontab" => crontab(walker, args),
         "at" | "batch" => {
@@ -433,10 +434,11 @@ fn mode_locks(mode: &str) -> bool {
     matches!(mode, "000" | "0" | "0000" | "00" | "a-rwx" | "a=" | "ugo-rwx" | "-rwx" | "u=,g=,o=" | "a-x" | "-x" | "a-r" | "-r" | "ugo=" | "=")
 }
 
-fn ownership(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
+/// Programs that take an owner (or a label) before their paths, or none.
+fn ownership(walker: &mut Walker<'_>, args: &[String], owners: usize) -> Vec<Act> {
     let options = Options::read(args, "mMxXp", &["from", "reference", "modify", "set"]);
     let recursive = options.has('R') || options.has_long("recursive", 3) || args.iter().any(|arg| arg.eq_ignore_ascii_case("/t") || arg.eq_ignore_ascii_case("/r"));
-    let operands: Vec<String> = if options.has_long("reference", 3) { options.operands.clone() } else { options.operands.iter().skip(1).cloned().collect() };
+    let operands: Vec<String> = if options.has_long("reference", 3) { options.operands.clone() } else { options.operands.iter().skip(owners).cloned().collect() };
     walker.acts("ownership", &operands, recursive, Access::Write)
 }
 

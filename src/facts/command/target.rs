@@ -52,6 +52,10 @@ kinds! {
     Git = "git",
     /// Switches of the kernel: `/proc/sysrq-trigger`, `/proc/sys`, `/sys`.
     Kernel = "kernel",
+    /// `/proc/sysrq-trigger`.
+    Sysrq = "sysrq",
+    /// System directories that administrators own: `/usr/local`, `/var/www`, `/opt`, `/srv`.
+    Local = "local",
     /// The gateway's own files.
     Gateway = "gateway",
     /// `/dev/tcp/host/port` and `/dev/udp/host/port` of bash.
@@ -136,12 +140,14 @@ const SYSTEM_DIRS: &[&str] = &[
 /// Single files that the system cannot do without (patterns over the absolute path).
 const CRITICAL: &[&str] = &[
     "/etc/passwd*", "/etc/shadow*", "/etc/group*", "/etc/gshadow*", "/etc/sudoers*", "/etc/fstab", "/etc/crypttab",
-    "/etc/ld.so.*", "/etc/nsswitch.conf", "/etc/inittab", "/etc/machine-id", "/etc/pam.d/*", "/etc/ssh/*",
-    "/etc/hosts", "/etc/resolv.conf", "/etc/profile", "/etc/default/grub",
-    "/bin/*", "/sbin/*", "/usr/bin/*", "/usr/sbin/*",
-    "/lib*/ld-*", "/lib*/libc.*", "/lib*/libc-*", "/lib*/*/libc.*", "/lib*/*/ld-*", "/usr/lib*/ld-*",
+    "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/inittab", "/etc/pam.d/*", "/etc/ssh/sshd_config", "/etc/default/grub",
+    "/bin/sh", "/bin/bash", "/bin/dash", "/bin/ls", "/bin/cat", "/bin/rm", "/bin/cp", "/bin/mv", "/bin/login", "/bin/su", "/bin/mount",
+    "/bin/systemctl", "/bin/busybox", "/bin/zsh", "/sbin/init", "/sbin/ldconfig", "/sbin/agetty", "/usr/bin/sh", "/usr/bin/bash",
+    "/usr/bin/dash", "/usr/bin/env", "/usr/bin/sudo", "/usr/bin/su", "/usr/bin/login", "/usr/bin/ls", "/usr/bin/cat", "/usr/bin/dpkg",
+    "/usr/bin/apt*", "/usr/bin/rpm", "/usr/bin/systemctl", "/usr/bin/python3", "/usr/bin/perl", "/usr/bin/ssh", "/usr/sbin/sshd",
+    "/usr/sbin/init", "/lib*/ld-*", "/lib*/libc.*", "/lib*/libc-*", "/lib*/*/libc.*", "/lib*/*/ld-*", "/usr/lib*/ld-*",
     "/usr/lib*/libc.*", "/usr/lib*/*/libc.*", "/usr/lib*/*/ld-*", "/lib*/libcrypt*", "/lib*/systemd/systemd",
-    "/boot/*", "/vmlinuz*", "/initrd*", "/var/lib/dpkg/status", "/proc/sysrq-trigger", "/sys/firmware/efi/*",
+    "/boot/*", "/vmlinuz*", "/initrd*", "/var/lib/dpkg/status", "/var/lib/rpm/*", "/sys/firmware/efi/*",
 ];
 
 /// Credentials, relative to a home directory or absolute.
@@ -471,8 +477,14 @@ impl Places<'_> {
         let top = relative.split('/').next().unwrap_or_default();
         if SYSTEM_DIRS.contains(&top) || TOP.contains(&top) {
             kinds = kinds.and(Kind::System);
-            if top == "sys" || path.starts_with("/proc/sys") {
+            if path == "/proc/sysrq-trigger" {
+                kinds = kinds.and(Kind::Sysrq);
+            }
+            if top == "sys" || path.starts_with("/proc/sys/") {
                 kinds = kinds.and(Kind::Kernel);
+            }
+            if ["/usr/local", "/var/www", "/opt", "/srv"].iter().any(|local| as_path.starts_with(local)) {
+                kinds = kinds.and(Kind::Local);
             }
             return kinds;
         }
