@@ -68,7 +68,13 @@ pub(super) fn call(walker: &mut Walker<'_>, language: Language, name: &str, rece
         }
         return Value::Unknown;
     }
-    if SHELL.contains(&last) && !(last == "run" && args.is_empty()) && !(last == "$" && language != Language::Node) && receiver.is_none() {
+    // A method of a value may be called the same and be harmless (`pattern.exec(text)`).
+    let module = match receiver {
+        None => true,
+        Some(Value::Text(module)) => matches!(module.as_str(), "os" | "subprocess" | "child_process" | "node:child_process" | "popen2" | "commands" | "pty"),
+        Some(_) => matches!(last, "execSync" | "spawnSync" | "execFileSync" | "check_output" | "getoutput" | "popen"),
+    };
+    if SHELL.contains(&last) && !(last == "run" && args.is_empty()) && !(last == "$" && language != Language::Node) && module {
         return process(walker, last, args);
     }
     effects(walker, name, last, receiver, args)
@@ -124,7 +130,7 @@ fn pure(walker: &Walker<'_>, name: &str, last: &str, receiver: Option<&Value>, a
             (Some(Value::List(items)), _) => Value::Text(items.iter().map(Value::text).collect::<Vec<_>>().join(&text(first))),
             _ => Value::Unknown,
         },
-        "Path" | "PurePath" | "PosixPath" | "Pathname" | "resolve" | "require" | "normpath" | "realpath" | "abspath" | "str" | "String" if first.is_some() => {
+        "Path" | "PurePath" | "PosixPath" | "Pathname" | "resolve" | "require" | "__import__" | "import_module" | "normpath" | "realpath" | "abspath" | "str" | "String" if first.is_some() => {
             Value::Text(args.iter().map(Value::text).collect::<Vec<_>>().join("/"))
         }
         "chr" | "char" | "fromCharCode" => Value::Text(

@@ -274,7 +274,7 @@ impl Walker<'_> {
             let target = self.target(path);
             let span = self.span.clone();
             self.notes.path(&target, access, span);
-            acts.push(Act::new(effect, target.kinds).recursive(recursive));
+            acts.push(Act::new(effect, target.kinds).recursive(recursive || self.recursing));
         }
         acts
     }

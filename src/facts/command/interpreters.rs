@@ -285,10 +285,11 @@ pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
         "vi" | "vim" | "nvim" | "view" | "ex" | "less" | "more" | "ed" => {
             let input = walker.env.stdin.as_deref().filter(|_| matches!(name, "ed" | "ex" | "vi" | "vim")).map(str::to_owned);
             for text in args.iter().flat_map(|arg| arg.split('|')).map(str::to_owned).chain(input.iter().flat_map(|text| text.lines().map(str::to_owned))) {
-                let text = text.trim_start_matches(['+', ':', ' ', '-', 'c', '"']);
-                let text = text.strip_prefix("silent").unwrap_or(text).trim_start_matches(['!', ' ', '%', 'r']).to_owned() + if text.contains('!') { "" } else { "\0" };
-                if !text.ends_with('\0') {
-                    texts.push(text);
+                let text = text.trim_start_matches(['+', ':', ' ', '%']);
+                let text = ["silent! ", "silent ", "silent", "r ", "read ", "exec "].iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
+                texts.extend(text.trim_start_matches(['\'', '"', ' ', ':']).strip_prefix('!').map(str::to_owned));
+                for call in text.split("system(").skip(1) {
+                    texts.push(call.trim_start_matches(['"', '\'']).split(['"', '\'', ')']).next().unwrap_or_default().to_owned());
                 }
             }
         }

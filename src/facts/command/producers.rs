@@ -360,6 +360,10 @@ fn dirname(path: &str) -> String {
 /// Names that a listing gives: unknown, but below where it looked.
 fn listing(walker: &Walker<'_>, name: &str, args: &[String]) -> String {
     if name == "ls" {
+        let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+        if args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('d')) {
+            return operands.iter().map(|operand| format!("{operand}\n")).collect();
+        }
         return format!("{UNKNOWN}\n");
     }
     if name != "find" {

@@ -164,9 +164,6 @@ fn readers(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
         }
         acts.extend(walker.acts("overwrite", &outputs, false, Access::Write));
     }
-    if matches!(name, "vi" | "vim" | "less" | "zip" | "rg") {
-        super::interpreters::embedded(walker, name, args);
-    }
     acts
 }
 

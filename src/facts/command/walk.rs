@@ -37,6 +37,8 @@ pub(super) struct Walker<'a> {
     pub calls: Vec<String>,
     /// The command at hand, for findings.
     pub span: Span,
+    /// A tree walk gives the operands one by one: each call is part of a recursion.
+    pub recursing: bool,
     /// Environment of the program at hand alone (`NAME=value program`).
     pub prefix: Vec<(String, String)>,
 }
@@ -57,6 +59,7 @@ impl<'a> Walker<'a> {
             next_descriptor: 60,
             calls: Vec::new(),
             span: 0..0,
+            recursing: false,
             prefix: Vec::new(),
         }
     }

@@ -212,6 +212,7 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, args: &[String]) -> String
     }
     let (assignments, argv) = command_after(args, wrapper.short, wrapper.long, wrapper.operands, wrapper.assignments);
     match wrapper.name {
+        "gdb" => super::interpreters::embedded(walker, "gdb", args),
         "start-stop-daemon" => return start_stop_daemon(walker, args),
         "strace" => {
             for option in options.values('o') {
@@ -412,7 +413,7 @@ fn tmux(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let Some((command, rest)) = argv.split_first() else { return String::new() };
     let runs = ["new", "new-session", "new-window", "neww", "split-window", "splitw", "respawn-pane", "respawn-window", "run-shell", "run", "if-shell", "popup", "display-popup", "send-keys", "send", "pipe-pane"];
     if runs.contains(&command.as_str()) {
-        let (_, operands) = command_after(rest, "cteFlnsxyNdwhTpL", &[], 0, false);
+        let (_, operands) = command_after(rest, "cefFnNstxyl", &[], 0, false);
         let keys: Vec<String> = operands.iter().filter(|key| !matches!(key.as_str(), "Enter" | "C-m" | "KPEnter")).cloned().collect();
         walker.subshell(|walker| walker.run_text(&keys.join(" ")));
     }
