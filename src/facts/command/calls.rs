@@ -38,7 +38,7 @@ const EVAL: &[&str] = &["eval", "exec", "compile", "loadstring", "load", "Functi
 /// Whether a name is one of the calls, for languages that call without parentheses.
 pub(super) fn is_call(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
-    [SHELL, DELETE_ALL, DELETE, WRITE, READ, EVAL].iter().any(|list| list.contains(&last)) || matches!(last, "glob" | "chmod" | "open" | "pack" | "chown")
+    [SHELL, DELETE_ALL, DELETE, WRITE, READ, EVAL].iter().any(|list| list.contains(&last)) || matches!(last, "glob" | "chmod" | "open" | "pack" | "chown" | "print" | "puts" | "say" | "echo")
 }
 
 /// Names that stand for a known text.
@@ -57,6 +57,12 @@ pub(super) fn call(walker: &mut Walker<'_>, language: Language, name: &str, rece
     let first = args.first();
     if let Some(value) = pure(walker, name, last, receiver, args) {
         return value;
+    }
+    if matches!(last, "print" | "puts" | "say" | "log" | "echo") && matches!(name, "print" | "puts" | "say" | "console.log" | "echo") {
+        let text = args.iter().filter(|arg| !matches!(arg, Value::Named(..))).map(Value::text).collect::<Vec<_>>().join(" ");
+        walker.inline_output.push_str(&text);
+        walker.inline_output.push('\n');
+        return Value::Unknown;
     }
     let builtin_exec = matches!(language, Language::Python) && name == "exec" || name == "eval" || language == Language::Perl && name == "eval";
     if (EVAL.contains(&last) && builtin_exec) || (matches!(last, "loadstring" | "load" | "Function" | "instance_eval") && first.is_some()) {

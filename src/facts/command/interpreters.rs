@@ -26,7 +26,12 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         _ => {
             let language = Language::of(name)?;
             walker.judge(name, args, &[]);
+            let outer = std::mem::take(&mut walker.inline_output);
             program(walker, language, name, args);
+            let printed = std::mem::replace(&mut walker.inline_output, outer);
+            if !printed.is_empty() {
+                return Some(printed);
+            }
             Some(super::walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
         }
     }

@@ -366,8 +366,8 @@ impl Places<'_> {
             for top in TOP.iter().filter(|top| matches(first, top)) {
                 if rest.is_empty() {
                     kinds = kinds.union(self.literal(&format!("/{top}"), false));
-                } else if !rest.iter().any(|part| has_glob(part)) {
-                    kinds = kinds.union(self.literal(&format!("/{top}/{}", rest.join("/")), false));
+                } else {
+                    kinds = kinds.union(self.kinds(&format!("/{top}/{}", rest.join("/")), false));
                 }
             }
             return kinds;
