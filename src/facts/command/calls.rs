@@ -243,7 +243,7 @@ fn open(walker: &mut Walker<'_>, path: &str, args: &[&Value]) -> Value {
 /// Shapes that no single call shows: shells bound to sockets, endless forks.
 pub(super) fn patterns(walker: &mut Walker<'_>, code: &str) {
     let has = |text: &str| code.contains(text);
-    let socket = has("socket") || has("Socket") || has("fsockopen") || has("net.connect") || has("createConnection");
+    let socket = has("socket") || has("Socket") || has("fsockopen") || has("\"net\"") || has("'net'") || has("net.connect") || has("createConnection");
     let shell = has("dup2") || has("pty.spawn") || has("/bin/sh") || has("/bin/bash") || has("cmd.exe") || has("exec(") || has("spawn(");
     if socket && shell && (has("connect") || has("fsockopen") || has("new") || has("open")) {
         walker.acts_on(&[Act::new("reverse-shell", Kinds::default())]);

@@ -21,6 +21,10 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         "sqlite3" | "psql" | "mysql" | "mariadb" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "emacs" | "less" | "more" | "man" | "fzf" | "sk" | "zip" | "rg"
         | "gdb" | "ftp" | "lftp" | "nano" | "tig" | "expect" | "osascript" | "xdg-open" => {
             embedded(walker, name, args);
+            // What a client reads from its input is judged like an argument.
+            if let Some(text) = walker.env.stdin.clone().filter(|_| matches!(name, "sqlite3" | "psql" | "mysql" | "mariadb")) {
+                walker.judge(name, &[text.to_string()], &[]);
+            }
             None
         }
         _ => {

@@ -49,7 +49,7 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
         | "invoke-webrequest" | "irm" => fetched(walker, name, args),
         "true" | "rm" | "mkdir" | "touch" | "cp" | "mv" | "ln" | "chmod" | "chown" | "kill" | "sleep" => String::new(),
         "crontab" => format!("{UNKNOWN}\n"),
-        "history" | "env" | "printenv" | "set" => UNKNOWN.to_string(),
+        "history" | "env" | "printenv" | "set" => SECRET.to_string(),
         "getent" if args.iter().any(|arg| arg == "passwd") => format!("{UNKNOWN}:{UNKNOWN}:{}\n", walker.here.home.display()),
         "security" | "pass" | "op" | "vault" => SECRET.to_string(),
         _ => passed(input.as_deref().filter(|text| text.contains([SECRET, FETCHED]))),

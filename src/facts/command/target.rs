@@ -448,6 +448,9 @@ impl Places<'_> {
         }
         if as_path.components().any(|part| part == Component::Normal(".git".as_ref())) {
             kinds = kinds.and(Kind::Git);
+            if path.contains("/.git/hooks/") || path.ends_with("/.git/config") {
+                kinds = kinds.and(Kind::Startup);
+            }
         }
         if as_path == workspace {
             return kinds.and(Kind::Workspace);

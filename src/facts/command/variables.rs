@@ -17,7 +17,7 @@ const COMMANDS: &[&str] = &[
 /// Variables that decide which code any later program loads.
 const LOADERS: &[&str] = &[
     "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "PERL5OPT", "RUBYOPT",
-    "RUBYLIB", "NODE_OPTIONS", "BASH_ENV", "GIT_EXEC_PATH", "GCONV_PATH",
+    "RUBYLIB", "NODE_OPTIONS", "BASH_ENV", "GIT_EXEC_PATH", "GCONV_PATH", "PYTHONSTARTUP",
 ];
 
 /// Places that anyone, or the agent itself, can write.
@@ -30,6 +30,9 @@ pub(super) fn assigned(walker: &mut Walker<'_>, name: &str, value: &str) {
             walker.subshell(|walker| walker.prompt(value));
         }
         return;
+    }
+    if name == "HISTFILE" || (matches!(name, "HISTSIZE" | "HISTFILESIZE") && value == "0") {
+        walker.event("history-off");
     }
     if COMMANDS.contains(&name) {
         run_value(walker, name, value);

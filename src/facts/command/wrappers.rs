@@ -299,7 +299,8 @@ fn env(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let (assignments, argv) = command_after(&expanded, "uCa", &["unset", "chdir", "argv0"], 0, true);
     let argv = argv.to_vec();
     if argv.is_empty() {
-        return UNKNOWN.to_string();
+        // It prints the environment.
+        return super::text::SECRET.to_string();
     }
     let program = argv.first().cloned().unwrap_or_default();
     super::variables::for_program(walker, &program, &assignments);
