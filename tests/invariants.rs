@@ -212,7 +212,7 @@ fn i7_the_agents_shell_reaches_neither_the_approvals_nor_the_state() {
         "Bash",
         "command=f=../state/keys; python3 -c \"print(open('$f/operator.token').read())\"",
     ]);
-    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(ran.code != 0 && ran.stdout.contains("PermissionError"), "{ran:?}");
     let secret = fs::read_to_string(token).expect("readable for us");
     assert!(!ran.stdout.contains(secret.trim()), "the token reached the command");
 }

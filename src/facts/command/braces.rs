@@ -23,7 +23,7 @@ pub(super) fn expand(parts: &[Part], limit: usize) -> Option<(Vec<Vec<Part>>, bo
     }
     let mut budget = limit;
     let variants = variants(&units, &mut budget, 0);
-    if variants.len() == 1 {
+    if variants.len() == 1 && budget > 0 {
         return None;
     }
     Some((variants.into_iter().map(join).collect(), budget > 0))

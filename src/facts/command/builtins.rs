@@ -42,6 +42,9 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         "set" => Some(set(walker, args)),
         "unset" => {
             for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
+                if arg == "HISTFILE" {
+                    walker.event("history-off");
+                }
                 walker.env.set(arg, Value::Unset);
             }
             Some(String::new())

@@ -9,6 +9,8 @@ use super::syntax::Command;
 #[derive(Clone, Debug)]
 pub(super) struct Env {
     pub variables: Rc<HashMap<String, Value>>,
+    /// `declare -n`: names that stand for other names.
+    pub references: Rc<HashMap<String, String>>,
     pub functions: Rc<HashMap<String, Rc<Command>>>,
     pub aliases: Rc<HashMap<String, String>>,
     /// The working directory, as abstract text.
@@ -42,6 +44,7 @@ impl Env {
     pub fn new(cwd: String) -> Self {
         Env {
             variables: Rc::default(),
+            references: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
             cwd,
@@ -65,6 +68,7 @@ impl Env {
     }
 
     pub fn get(&self, name: &str) -> Option<&Value> {
+        let name = self.references.get(name).map_or(name, String::as_str);
         self.variables.get(name)
     }
 }

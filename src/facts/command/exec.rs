@@ -36,9 +36,10 @@ impl Walker<'_> {
             return self.exec(argv);
         }
         // The assignments are the program's environment; its own words were expanded without them.
-        let saved = Rc::clone(&self.env.variables);
         let outer = std::mem::take(&mut self.prefix);
+        let mut saved = Vec::new();
         for assignment in assignments {
+            saved.push((assignment.name.clone(), self.env.get(&assignment.name).cloned()));
             self.assign(assignment);
             if let Some(Value::Text(value)) = self.env.get(&assignment.name).cloned() {
                 self.prefix.push((assignment.name.clone(), value));
@@ -49,14 +50,25 @@ impl Walker<'_> {
         variables::for_program(self, &program, &prefix);
         let printed = self.exec(argv);
         self.prefix = outer;
-        self.env.variables = saved;
+        let variables = Rc::make_mut(&mut self.env.variables);
+        for (name, value) in saved.into_iter().rev() {
+            match value {
+                Some(value) => variables.insert(name, value),
+                None => variables.remove(&name),
+            };
+        }
         printed
     }
 
     /// `export`, `declare` and their like: assignments, as the grammar sees them.
     fn declare(&mut self, words: &[Word]) {
+        let references = words.iter().filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('n'));
         for word in words.iter().skip(1) {
             match word.as_assignment() {
+                Some(assignment) if references => {
+                    let name = self.text(&assignment.value);
+                    Rc::make_mut(&mut self.env.references).insert(assignment.name, name);
+                }
                 Some(assignment) => self.assign(&assignment),
                 None => {
                     let fields = self.expand(std::slice::from_ref(word));
@@ -121,6 +133,11 @@ impl Walker<'_> {
             self.notes.path(&target, Access::Execute, span);
         }
         self.notes.program(name);
+        if let [only] = args
+            && (only == "--help" || only == "--version")
+        {
+            return UNKNOWN.to_string();
+        }
         if let Some(printed) = builtins::run(self, name, args) {
             return printed;
         }
@@ -274,7 +291,7 @@ impl Walker<'_> {
             let target = self.target(path);
             let span = self.span.clone();
             self.notes.path(&target, access, span);
-            acts.push(Act::new(effect, target.kinds).recursive(recursive));
+            acts.push(Act::new(effect, target.kinds).recursive(recursive || self.recursing));
         }
         acts
     }

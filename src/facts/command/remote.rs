@@ -165,14 +165,15 @@ fn other_root(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
         "systemd-nspawn" => options.values('D').first().cloned(),
         _ => options.operands.first().cloned(),
     };
-    let root = walker.target(&root.unwrap_or_else(|| ".".to_owned())).path;
+    let target = walker.target(&root.unwrap_or_else(|| ".".to_owned()));
+    let (root, container) = (target.path, target.kinds.has(super::target::Kind::Container));
     if argv.is_empty() {
         return String::new();
     }
     let argv = argv.to_vec();
     walker.subshell(|walker| {
-        if root != "/" {
-            walker.env.mounts = Some(Rc::new(vec![("/".to_owned(), root)]));
+        if !container {
+            walker.env.mounts = (root != "/").then(|| Rc::new(vec![("/".to_owned(), root)]));
         }
         walker.env.cwd = "/".to_owned();
         walker.exec_texts(argv)

@@ -320,9 +320,9 @@ impl Rule {
         self.bare.is_none_or(|bare| bare == site.args.is_empty())
             && self.acts(site)
             && (self.subcommand.is_empty() || self.subcommand.iter().any(|words| has_subcommand(site.args, words)))
-            && (self.option.is_empty() || self.option.iter().any(|option| has_option(site.args, option)))
-            && (self.and_option.is_empty() || self.and_option.iter().any(|option| has_option(site.args, option)))
-            && !self.no_option.iter().any(|option| has_option(site.args, option))
+            && (self.option.is_empty() || self.option.iter().any(|option| has_option(site.args, option, true)))
+            && (self.and_option.is_empty() || self.and_option.iter().any(|option| has_option(site.args, option, true)))
+            && !self.no_option.iter().any(|option| has_option(site.args, option, false))
             && (self.arg.is_empty() || site.args.iter().any(|arg| self.arg.iter().any(|pattern| like(pattern, arg))))
             && !site.args.iter().any(|arg| self.no_arg.iter().any(|pattern| like(pattern, arg)))
             && (self.operand == Kinds::default() || self.operand(site))
@@ -352,13 +352,17 @@ impl Rule {
     }
 }
 
-/// An option as given: alone, in a cluster, or with a value attached. Long ones may be abbreviated to five letters.
-fn has_option(args: &[String], option: &str) -> bool {
+/// An option as given: alone, in a cluster, or with a value attached. Long ones may lack their last letters, as getopt(3)
+/// accepts them.
+fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
+    if option == "--" {
+        return args.iter().any(|arg| arg == "--");
+    }
     args.iter().take_while(|arg| *arg != "--").any(|arg| {
         if let Some(long) = option.strip_prefix("--") {
             let Some(given) = arg.strip_prefix("--") else { return false };
             let given = given.split('=').next().unwrap_or_default();
-            given == long || (given.len() >= 5 && long.starts_with(given))
+            given == long || (abbreviated && given.len() >= 5 && long.starts_with(given) && given.len() + 3 >= long.len())
         } else {
             match (option.strip_prefix('-'), arg.strip_prefix('-')) {
                 (Some(short), Some(given)) if short.chars().count() == 1 => {

@@ -37,6 +37,10 @@ pub(super) struct Walker<'a> {
     pub calls: Vec<String>,
     /// The command at hand, for findings.
     pub span: Span,
+    /// A tree walk gives the operands one by one: each call is part of a recursion.
+    pub recursing: bool,
+    /// What inline code printed.
+    pub inline_output: String,
     /// Environment of the program at hand alone (`NAME=value program`).
     pub prefix: Vec<(String, String)>,
 }
@@ -57,6 +61,8 @@ impl<'a> Walker<'a> {
             next_descriptor: 60,
             calls: Vec::new(),
             span: 0..0,
+            recursing: false,
+            inline_output: String::new(),
             prefix: Vec::new(),
         }
     }
@@ -217,7 +223,7 @@ impl<'a> Walker<'a> {
         let keeps = matches!(&command.kind, Kind::Simple { words, .. }
             if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
         let printed = self.kind(&command.kind);
-        if !keeps {
+        if !keeps && !command.redirects.is_empty() {
             self.env.stdin = saved_stdin;
             self.env.descriptors = saved_descriptors;
         }
