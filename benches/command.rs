@@ -8,7 +8,10 @@ use portcullis::facts::command::Guard;
 
 fn corpus() -> Vec<String> {
     let text = include_str!("../tests/cases/commands.tsv");
-    text.lines().filter_map(|line| line.split('\t').nth(3)).map(|text| text.replace("\\n", "\n").replace("\\\\", "\\")).collect()
+    text.lines()
+        .filter_map(|line| line.split('\t').nth(3))
+        .map(|text| text.replace("\\n", "\n").replace("\\\\", "\\"))
+        .collect()
 }
 
 fn benches(criterion: &mut Criterion) {

@@ -134,7 +134,8 @@ fn sequence(units: &[Unit], limit: usize) -> Option<Vec<Vec<Unit>>> {
     let (first, last) = (ends.next()?, ends.next()?);
     let step: i64 = ends.next().map_or(Some(1), |step| step.parse().ok())?;
     let step = step.unsigned_abs().max(1);
-    let single = |s: &str| (s.chars().count() == 1).then(|| s.chars().next()).flatten().filter(char::is_ascii_alphabetic);
+    let single =
+        |s: &str| (s.chars().count() == 1).then(|| s.chars().next()).flatten().filter(char::is_ascii_alphabetic);
     let (from, to, letters) = match (first.parse::<i64>(), last.parse::<i64>()) {
         (Ok(from), Ok(to)) => (from, to, false),
         _ => (i64::from(u32::from(single(first)?)), i64::from(u32::from(single(last)?)), true),

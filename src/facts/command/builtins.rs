@@ -13,9 +13,9 @@ use crate::facts::path::Access;
 /// Runs a builtin; `None` where the name is none, or one that is judged like a program.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
     match name {
-        ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask" | "return"
-        | "exit" | "break" | "continue" | "getopts" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "logout"
-        | "disown" | "suspend" | "let" | "dirs" | "hash" | "caller" | "ulimit" => {
+        ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask"
+        | "return" | "exit" | "break" | "continue" | "getopts" | "enable" | "bind" | "complete" | "compgen"
+        | "compopt" | "logout" | "disown" | "suspend" | "let" | "dirs" | "hash" | "caller" | "ulimit" => {
             if name == "shift" {
                 shift(walker, args);
             }
@@ -70,7 +70,8 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             if let [text, _, ..] = args
                 && !text.starts_with('-')
             {
-                walker.subshell(|walker| walker.run_text(text));
+                // It runs at the end, with the variables of then; a loop of signals can make it run now.
+                Rc::make_mut(&mut walker.env.traps).push(text.clone());
             }
             Some(String::new())
         }
@@ -125,7 +126,8 @@ fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
     let cwd = if target.path.is_empty() { UNKNOWN.to_string() } else { target.path.clone() };
     let old = std::mem::replace(&mut walker.env.cwd, cwd);
     // `cd` to a place that is always there does not fail.
-    let sure = target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
+    let sure =
+        target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
     walker.env.cwd_if_failed = (!sure).then(|| old.clone());
     walker.env.old_cwd = Some(old.clone());
     walker.env.set_text("OLDPWD", old);
@@ -253,7 +255,11 @@ fn command(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
 impl Walker<'_> {
     /// Something was written where it runs by itself later.
     pub(super) fn persisted(&mut self, target: &super::target::Target, text: &str) {
-        if target.kinds.has(Kind::Startup) && is_known(text) && !text.trim().is_empty() && !target.path.contains("/.ssh/") {
+        if target.kinds.has(Kind::Startup)
+            && is_known(text)
+            && !text.trim().is_empty()
+            && !target.path.contains("/.ssh/")
+        {
             let text = text.to_owned();
             self.subshell(|walker| {
                 walker.acts_on(&[Act::new("schedules", target.kinds)]);

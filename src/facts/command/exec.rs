@@ -170,8 +170,13 @@ impl Walker<'_> {
         }
         if has_glob(base) {
             // Which name it becomes depends on the files there are: the gravest one is assumed.
-            let own = programs::DESTRUCTIVE.iter().copied().chain(wrappers::names()).chain(shells::NAMES.iter().copied());
-            return own.into_iter().find(|name| matches(base, name)).or_else(|| self.guard.program_like(base)).map(str::to_owned);
+            let own =
+                programs::DESTRUCTIVE.iter().copied().chain(wrappers::names()).chain(shells::NAMES.iter().copied());
+            return own
+                .into_iter()
+                .find(|name| matches(base, name))
+                .or_else(|| self.guard.program_like(base))
+                .map(str::to_owned);
         }
         if text.contains('/') {
             let path = self.target(text).path;
@@ -321,7 +326,9 @@ fn mixed_scripts(host: &str) -> bool {
 
 /// A text as one word of a script again.
 pub(super) fn quote(text: &str) -> String {
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:@%+,~".contains(c) || has_unknown(&c.to_string())) {
+    if !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:@%+,~".contains(c) || has_unknown(&c.to_string()))
+    {
         return text.to_owned();
     }
     if has_glob(text) || has_unknown(text) {

@@ -76,7 +76,10 @@ fn finish(mut text: String) -> String {
 enum Held {
     Text(String),
     /// `$@` and `${a[@]}`; joined into one where `star` and quoted.
-    List { items: Vec<String>, star: bool },
+    List {
+        items: Vec<String>,
+        star: bool,
+    },
     Unset,
     Unknown,
 }
@@ -137,7 +140,8 @@ impl Walker<'_> {
         }
         let mut fields = self.fields(word.span.clone(), false);
         self.parts(&word.parts, false, true, &mut fields);
-        let text = fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect::<Vec<_>>().join(" ");
+        let text =
+            fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect::<Vec<_>>().join(" ");
         self.bounded(inert(&finish(text)))
     }
 
@@ -320,10 +324,9 @@ impl Walker<'_> {
         }
         match (self.env.get(name), index) {
             (Some(Value::Unset), _) => Held::Unset,
-            (Some(Value::Array(items)), Some("@" | "*")) => Held::List {
-                items: items.iter().map(|(_, value)| value.clone()).collect(),
-                star: index == Some("*"),
-            },
+            (Some(Value::Array(items)), Some("@" | "*")) => {
+                Held::List { items: items.iter().map(|(_, value)| value.clone()).collect(), star: index == Some("*") }
+            }
             (Some(Value::Array(items)), index) => {
                 let index = index.unwrap_or("0");
                 match items.iter().find(|(key, _)| key == index) {

@@ -21,11 +21,47 @@ pub(super) struct Find {
 }
 
 const NARROWING: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-ilname", "-size", "-mtime", "-mmin", "-ctime", "-cmin",
-    "-atime", "-amin", "-newer", "-user", "-group", "-uid", "-gid", "-perm", "-inum", "-samefile", "-links", "-fstype", "-used",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-lname",
+    "-ilname",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-ctime",
+    "-cmin",
+    "-atime",
+    "-amin",
+    "-newer",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-inum",
+    "-samefile",
+    "-links",
+    "-fstype",
+    "-used",
 ];
 
-const VALUED: &[&str] = &["-type", "-xtype", "-maxdepth", "-mindepth", "-printf", "-anewer", "-cnewer", "-context", "-regextype", "-files0-from"];
+const VALUED: &[&str] = &[
+    "-type",
+    "-xtype",
+    "-maxdepth",
+    "-mindepth",
+    "-printf",
+    "-anewer",
+    "-cnewer",
+    "-context",
+    "-regextype",
+    "-files0-from",
+];
 
 impl Find {
     pub fn read(args: &[String]) -> Self {
@@ -65,7 +101,8 @@ impl Find {
                     i += 1;
                 }
                 test if NARROWING.contains(&test) || test.starts_with("-newer") => {
-                    let all = matches!(value, "*" | ".*" | "./*" | "*.*") || value.chars().all(|c| c == super::text::STAR);
+                    let all =
+                        matches!(value, "*" | ".*" | "./*" | "*.*") || value.chars().all(|c| c == super::text::STAR);
                     let excludes = matches!(args.get(i.wrapping_sub(1)).map(String::as_str), Some("!" | "-not"));
                     find.narrowed |= !all && !excludes;
                     i += 1;
@@ -116,7 +153,10 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
             for found in find.found(root) {
                 // A path that a narrowed find gives to a shell is data for its parameters.
                 let argv = command.iter().map(|arg| arg.replace("{}", &found)).collect();
-                let outer = std::mem::replace(&mut walker.recursing, !find.narrowed && command.iter().any(|arg| arg.contains("{}")));
+                let outer = std::mem::replace(
+                    &mut walker.recursing,
+                    !find.narrowed && command.iter().any(|arg| arg.contains("{}")),
+                );
                 walker.subshell(|walker| walker.exec_texts(argv));
                 walker.recursing = outer;
             }
@@ -129,9 +169,14 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
 pub(super) fn fd(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let at = args.iter().position(|arg| matches!(arg.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
     let Some(at) = at else { return Vec::new() };
-    let own = super::options::Options::read(args.get(..at).unwrap_or_default(), "etdESocj", &["extension", "type", "max-depth", "exclude", "size"]);
+    let own = super::options::Options::read(
+        args.get(..at).unwrap_or_default(),
+        "etdESocj",
+        &["extension", "type", "max-depth", "exclude", "size"],
+    );
     let command = args.get(at + 1..).unwrap_or_default();
-    let (pattern, roots) = own.operands.split_first().map_or((".", &[] as &[String]), |(pattern, roots)| (pattern.as_str(), roots));
+    let (pattern, roots) =
+        own.operands.split_first().map_or((".", &[] as &[String]), |(pattern, roots)| (pattern.as_str(), roots));
     let narrowed = !matches!(pattern, "." | "" | ".*") || own.has('e') || own.has_long("extension", 4);
     let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots.to_vec() };
     for root in &roots {

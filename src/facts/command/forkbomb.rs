@@ -28,12 +28,16 @@ fn in_list(name: &str, list: &List, depth: usize) -> bool {
     };
     let background = list.iter().filter(|item| item.background).map(calls_of).sum::<usize>();
     let all = list.iter().map(calls_of).sum::<usize>();
-    let piped = list.iter().any(|item| {
-        calls(name, &item.first) > 1 || item.rest.iter().any(|(_, pipeline)| calls(name, pipeline) > 1)
-    });
+    let piped = list
+        .iter()
+        .any(|item| calls(name, &item.first) > 1 || item.rest.iter().any(|(_, pipeline)| calls(name, pipeline) > 1));
     piped
         || (background > 0 && all > 1)
-        || list.iter().flat_map(|item| &item.first.commands).flat_map(list_of).any(|list| in_list(name, list, depth + 1))
+        || list
+            .iter()
+            .flat_map(|item| &item.first.commands)
+            .flat_map(list_of)
+            .any(|list| in_list(name, list, depth + 1))
 }
 
 /// How many commands of a pipeline are the function itself.
@@ -43,9 +47,7 @@ fn calls(name: &str, pipeline: &Pipeline) -> usize {
         .iter()
         .filter(|command| match &command.kind {
             Kind::Simple { words, .. } => words.first().and_then(Word::literal) == Some(name),
-            Kind::Group(list) | Kind::Subshell(list) => {
-                list.iter().any(|item| calls(name, &item.first) > 0)
-            }
+            Kind::Group(list) | Kind::Subshell(list) => list.iter().any(|item| calls(name, &item.first) > 0),
             _ => false,
         })
         .count()

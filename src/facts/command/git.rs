@@ -7,8 +7,20 @@ use crate::facts::path::Access;
 
 /// Settings whose value is a command line.
 const PROGRAMS: &[&str] = &[
-    "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.gitproxy", "core.askpass", "sequence.editor", "diff.external", "gpg.program",
-    "credential.helper", "uploadpack.packobjectshook", "core.alternaterefscommand", "interactive.difffilter", "init.templatedir",
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.gitproxy",
+    "core.askpass",
+    "sequence.editor",
+    "diff.external",
+    "gpg.program",
+    "credential.helper",
+    "uploadpack.packobjectshook",
+    "core.alternaterefscommand",
+    "interactive.difffilter",
+    "init.templatedir",
 ];
 
 /// Options of git itself with a value.
@@ -64,9 +76,41 @@ fn setting(walker: &mut Walker<'_>, setting: &str, aliases: &mut Vec<(String, St
         return;
     }
     let named = PROGRAMS.contains(&key.as_str())
-        || ["pager.", "difftool.", "mergetool.", "filter.", "browser.", "man.", "merge.", "diff.", "trailer.", "remote.", "url.", "submodule.", "credential."]
-            .iter()
-            .any(|prefix| key.starts_with(prefix) && [".cmd", ".clean", ".smudge", ".process", ".driver", ".textconv", ".command", ".uploadpack", ".receivepack", ".helper", ".update", ".program"].iter().any(|end| key.ends_with(end)))
+        || [
+            "pager.",
+            "difftool.",
+            "mergetool.",
+            "filter.",
+            "browser.",
+            "man.",
+            "merge.",
+            "diff.",
+            "trailer.",
+            "remote.",
+            "url.",
+            "submodule.",
+            "credential.",
+        ]
+        .iter()
+        .any(|prefix| {
+            key.starts_with(prefix)
+                && [
+                    ".cmd",
+                    ".clean",
+                    ".smudge",
+                    ".process",
+                    ".driver",
+                    ".textconv",
+                    ".command",
+                    ".uploadpack",
+                    ".receivepack",
+                    ".helper",
+                    ".update",
+                    ".program",
+                ]
+                .iter()
+                .any(|end| key.ends_with(end))
+        })
         || key.starts_with("pager.");
     if named && !matches!(value, "true" | "false" | "") {
         let text = value.trim_start_matches('!').to_owned();
@@ -82,7 +126,15 @@ fn runs(walker: &mut Walker<'_>, command: &str, rest: &[String]) {
             options.values('x').into_iter().chain(options.long_values("exec")).collect()
         }
         "submodule" => match rest.iter().position(|arg| arg == "foreach") {
-            Some(at) => vec![rest.get(at + 1..).unwrap_or_default().iter().filter(|arg| *arg != "--recursive" && *arg != "-q").cloned().collect::<Vec<_>>().join(" ")],
+            Some(at) => vec![
+                rest.get(at + 1..)
+                    .unwrap_or_default()
+                    .iter()
+                    .filter(|arg| *arg != "--recursive" && *arg != "-q")
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ],
             None => Vec::new(),
         },
         "bisect" if rest.first().is_some_and(|arg| arg == "run") => vec![rest.get(1..).unwrap_or_default().join(" ")],
@@ -96,13 +148,26 @@ fn runs(walker: &mut Walker<'_>, command: &str, rest: &[String]) {
             options.values('x').into_iter().chain(options.long_values("extcmd")).collect()
         }
         "filter-branch" => {
-            let names = ["tree-filter", "index-filter", "env-filter", "msg-filter", "parent-filter", "commit-filter", "tag-name-filter", "setup"];
+            let names = [
+                "tree-filter",
+                "index-filter",
+                "env-filter",
+                "msg-filter",
+                "parent-filter",
+                "commit-filter",
+                "tag-name-filter",
+                "setup",
+            ];
             let options = Options::read(rest, "", &names);
             names.iter().flat_map(|name| options.long_values(name)).collect()
         }
         "config" => {
             let operands: Vec<&String> = rest.iter().filter(|arg| !arg.starts_with('-')).collect();
-            let operands = if operands.first().is_some_and(|arg| *arg == "set") { operands.get(1..).unwrap_or_default() } else { &operands };
+            let operands = if operands.first().is_some_and(|arg| *arg == "set") {
+                operands.get(1..).unwrap_or_default()
+            } else {
+                &operands
+            };
             if let [key, value] = operands {
                 let mut aliases = Vec::new();
                 setting(walker, &format!("{key}={value}"), &mut aliases);
@@ -141,6 +206,18 @@ fn files(walker: &mut Walker<'_>, command: &str, rest: &[String]) -> Vec<Act> {
                 return Vec::new();
             }
             walker.acts("delete", &options.operands, options.has('r'), Access::Delete)
+        }
+        "clean" => {
+            let options = Options::read(rest, "e", &["exclude"]);
+            if options.has('n') || options.has_long("dry-run", 3) || !(options.has('f') || options.has_long("force", 2))
+            {
+                return Vec::new();
+            }
+            let mut operands = options.operands.clone();
+            if operands.is_empty() {
+                operands.push(".".to_owned());
+            }
+            walker.acts("delete", &operands, options.has('d'), Access::Delete)
         }
         _ => Vec::new(),
     }

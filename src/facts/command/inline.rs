@@ -138,8 +138,12 @@ impl Evaluator<'_, '_, '_> {
         loop {
             let joins = match self.peek() {
                 Some(Token::Punctuation('+')) => true,
-                Some(Token::Punctuation('.')) => matches!(self.language, Language::Perl | Language::Php | Language::Lua),
-                Some(Token::Text(_)) => matches!(value, Value::Text(_)) && matches!(self.language, Language::Python | Language::Ruby),
+                Some(Token::Punctuation('.')) => {
+                    matches!(self.language, Language::Perl | Language::Php | Language::Lua)
+                }
+                Some(Token::Text(_)) => {
+                    matches!(value, Value::Text(_)) && matches!(self.language, Language::Python | Language::Ruby)
+                }
                 Some(Token::Punctuation('*' | '%' | '/')) => {
                     self.at += 1;
                     self.repeat(&mut value);
@@ -218,13 +222,18 @@ impl Evaluator<'_, '_, '_> {
         // Ruby and perl call without parentheses.
         if matches!(self.language, Language::Ruby | Language::Perl | Language::Php | Language::Lua)
             && calls::is_call(&name)
-            && matches!(self.peek(), Some(Token::Text(_) | Token::Name(_) | Token::Command(_) | Token::Punctuation('[')))
+            && matches!(
+                self.peek(),
+                Some(Token::Text(_) | Token::Name(_) | Token::Command(_) | Token::Punctuation('['))
+            )
         {
             let args = self.bare_arguments();
             return calls::call(self.walker, self.language, &name, None, &args);
         }
         // `key: value` and `key=value`.
-        if matches!(self.peek(), Some(Token::Punctuation(':' | '='))) && self.tokens.get(self.at + 1) != Some(&Token::Punctuation('=')) {
+        if matches!(self.peek(), Some(Token::Punctuation(':' | '=')))
+            && self.tokens.get(self.at + 1) != Some(&Token::Punctuation('='))
+        {
             let nested = self.depth > 1;
             if nested {
                 self.at += 1;
@@ -291,7 +300,12 @@ impl Evaluator<'_, '_, '_> {
                 Some(Token::Punctuation('[')) => {
                     self.at += 1;
                     let reversed = self.tokens.get(self.at..self.at + 4)
-                        == Some(&[Token::Punctuation(':'), Token::Punctuation(':'), Token::Punctuation('-'), Token::Number(1)]);
+                        == Some(&[
+                            Token::Punctuation(':'),
+                            Token::Punctuation(':'),
+                            Token::Punctuation('-'),
+                            Token::Number(1),
+                        ]);
                     let items = self.items(']');
                     value = match (&value, items.as_slice()) {
                         (Value::Text(text), _) if reversed => Value::Text(text.chars().rev().collect()),
@@ -348,7 +362,9 @@ impl<'c> Lexer<'c> {
                 self.skip(c.len_utf8());
             }
             '#' if hash_comments => self.line_comment(),
-            '/' if matches!(self.language, Language::Node | Language::Php) && self.rest.starts_with("//") => self.line_comment(),
+            '/' if matches!(self.language, Language::Node | Language::Php) && self.rest.starts_with("//") => {
+                self.line_comment()
+            }
             '/' if self.rest.starts_with("/*") => {
                 let len = self.rest.find("*/").map_or(self.rest.len(), |at| at + 2);
                 self.skip(len);
@@ -387,8 +403,10 @@ impl<'c> Lexer<'c> {
 
     fn string(&mut self, quote: char) {
         let triple: String = std::iter::repeat_n(quote, 3).collect();
-        let raw = matches!(self.tokens.last(), Some(Token::Name(name)) if matches!(name.as_str(), "r" | "rb" | "br" | "R"));
-        if matches!(self.tokens.last(), Some(Token::Name(name)) if matches!(name.as_str(), "r" | "b" | "f" | "u" | "rb" | "br" | "R" | "B" | "F")) {
+        let raw =
+            matches!(self.tokens.last(), Some(Token::Name(name)) if matches!(name.as_str(), "r" | "rb" | "br" | "R"));
+        if matches!(self.tokens.last(), Some(Token::Name(name)) if matches!(name.as_str(), "r" | "b" | "f" | "u" | "rb" | "br" | "R" | "B" | "F"))
+        {
             self.tokens.pop();
         }
         let text = if self.language == Language::Python && self.rest.starts_with(&triple) {
@@ -435,8 +453,14 @@ impl<'c> Lexer<'c> {
     fn name(&mut self) {
         let len = self.name_len();
         let mut name = self.skip(len).to_owned();
+        // Words of declarations say nothing here.
+        if matches!(name.as_str(), "my" | "our" | "local" | "const" | "let" | "var" | "await" | "new" | "return") {
+            return;
+        }
         // Perl's and Ruby's quoting operators.
-        if matches!(name.as_str(), "q" | "qq" | "qx" | "qw") || (name == "x" && self.tokens.last() == Some(&Token::Punctuation('%'))) {
+        if matches!(name.as_str(), "q" | "qq" | "qx" | "qw")
+            || (name == "x" && self.tokens.last() == Some(&Token::Punctuation('%')))
+        {
             let open = self.rest.trim_start().chars().next().unwrap_or(' ');
             let close = match open {
                 '(' => ')',
@@ -520,7 +544,9 @@ pub(super) fn awk(walker: &mut Walker<'_>, code: &str, variables: &[(String, Str
     for (i, token) in tokens.iter().enumerate() {
         let text = match token {
             Token::Name(name) if name == "system" => value(tokens.get(i + 2)),
-            Token::Punctuation('|') if matches!(tokens.get(i + 1), Some(Token::Name(name)) if name == "getline") => value(tokens.get(i.wrapping_sub(1))),
+            Token::Punctuation('|') if matches!(tokens.get(i + 1), Some(Token::Name(name)) if name == "getline") => {
+                value(tokens.get(i.wrapping_sub(1)))
+            }
             Token::Punctuation('|') => value(tokens.get(i + 1)),
             Token::Punctuation('>') => {
                 let path = match tokens.get(i + 1) {

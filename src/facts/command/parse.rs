@@ -6,9 +6,7 @@ use std::rc::Rc;
 
 use super::limits::Limits;
 use super::parse_word::Quoting;
-use super::syntax::{
-    Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word,
-};
+use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
 
 /// What could be parsed, and what stopped the parser.
 #[derive(Debug)]

@@ -294,7 +294,9 @@ impl Parser<'_> {
             self.pos += c.len_utf8();
             match (c, self.char()) {
                 ('`', _) => break,
-                ('\\', Some(next)) if matches!(next, '`' | '\\' | '$') || (next == '"' && quoting == Quoting::Double) => {
+                ('\\', Some(next))
+                    if matches!(next, '`' | '\\' | '$') || (next == '"' && quoting == Quoting::Double) =>
+                {
                     self.pos += next.len_utf8();
                     text.push(next);
                 }

@@ -57,10 +57,54 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
     };
     const VALUED: &str = "vepuwhlmcanfi";
     const LONG: &[&str] = &[
-        "volume", "mount", "env", "env-file", "publish", "user", "workdir", "hostname", "label", "memory", "cpus", "name", "network",
-        "entrypoint", "cap-add", "cap-drop", "device", "security-opt", "pid", "ipc", "userns", "platform", "restart", "add-host",
-        "dns", "link", "log-driver", "log-opt", "runtime", "shm-size", "tmpfs", "ulimit", "volumes-from", "gpus", "pull", "net", "uts",
-        "expose", "cidfile", "cgroup-parent", "stop-signal", "namespace", "container", "image", "context", "filename", "file", "index",
+        "volume",
+        "mount",
+        "env",
+        "env-file",
+        "publish",
+        "user",
+        "workdir",
+        "hostname",
+        "label",
+        "memory",
+        "cpus",
+        "name",
+        "network",
+        "entrypoint",
+        "cap-add",
+        "cap-drop",
+        "device",
+        "security-opt",
+        "pid",
+        "ipc",
+        "userns",
+        "platform",
+        "restart",
+        "add-host",
+        "dns",
+        "link",
+        "log-driver",
+        "log-opt",
+        "runtime",
+        "shm-size",
+        "tmpfs",
+        "ulimit",
+        "volumes-from",
+        "gpus",
+        "pull",
+        "net",
+        "uts",
+        "expose",
+        "cidfile",
+        "cgroup-parent",
+        "stop-signal",
+        "namespace",
+        "container",
+        "image",
+        "context",
+        "filename",
+        "file",
+        "index",
     ];
     let rest = args.get(at + 1..).unwrap_or_default();
     let valued = if args.get(at).is_some_and(|arg| arg == "run") { "vepuwhlmca" } else { "euwnc" };
@@ -75,7 +119,8 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
     }
     for spec in options.long_values("mount") {
         let field = |names: &[&str]| {
-            spec.split(',').find_map(|part| part.split_once('=').filter(|(key, _)| names.contains(key)).map(|(_, value)| value))
+            spec.split(',')
+                .find_map(|part| part.split_once('=').filter(|(key, _)| names.contains(key)).map(|(_, value)| value))
         };
         if let (Some(outside), Some(inside)) = (field(&["source", "src"]), field(&["target", "destination", "dst"])) {
             mounts.push((inside.trim_end_matches('/').to_owned(), walker.target(outside).path));
@@ -86,7 +131,8 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
     if let Some(entrypoint) = options.long_values("entrypoint").first() {
         argv.insert(0, entrypoint.clone());
     }
-    let shared_devices = options.has_long("privileged", 10) || options.long_values("device").iter().any(|device| device.starts_with("/dev/"));
+    let shared_devices = options.has_long("privileged", 10)
+        || options.long_values("device").iter().any(|device| device.starts_with("/dev/"));
     if shared_devices {
         mounts.push(("/dev".to_owned(), "/dev".to_owned()));
     }
@@ -95,7 +141,12 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
     }
     walker.subshell(|walker| {
         walker.env.mounts = Some(Rc::new(mounts));
-        walker.env.cwd = options.values('w').into_iter().chain(options.long_values("workdir")).next().unwrap_or_else(|| "/".to_owned());
+        walker.env.cwd = options
+            .values('w')
+            .into_iter()
+            .chain(options.long_values("workdir"))
+            .next()
+            .unwrap_or_else(|| "/".to_owned());
         walker.env.cwd_if_failed = None;
         walker.exec_texts(argv) + &UNKNOWN.to_string()
     })

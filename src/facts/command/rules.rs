@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::CommandFacts;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::packs::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
@@ -9,7 +10,6 @@ use super::syntax::Span;
 use super::target::Kinds;
 use super::text::{has_unknown, inert, sanitise};
 use super::walk::Walker;
-use super::CommandFacts;
 use crate::call::Digest;
 use crate::facts::Surroundings;
 use crate::verdict::{Finding, Severity};
@@ -288,8 +288,13 @@ impl Guard {
     ) {
         let site = Site { args, acts, operand };
         let named = self.by_program.get(program).into_iter().flatten().copied();
-        let prefixed = self.by_prefix.iter().filter(|(prefix, _)| !program.is_empty() && program.starts_with(prefix.as_str())).map(|(_, i)| *i);
-        let effects = acts.iter().enumerate().filter(|(i, act)| !acts.iter().take(*i).any(|before| before.effect == act.effect));
+        let prefixed = self
+            .by_prefix
+            .iter()
+            .filter(|(prefix, _)| !program.is_empty() && program.starts_with(prefix.as_str()))
+            .map(|(_, i)| *i);
+        let effects =
+            acts.iter().enumerate().filter(|(i, act)| !acts.iter().take(*i).any(|before| before.effect == act.effect));
         let by_effect = effects.filter_map(|(_, act)| self.by_effect.get(act.effect)).flatten().copied();
         for index in named.chain(prefixed).chain(by_effect) {
             let Some(rule) = self.rules.get(index) else { continue };
@@ -357,10 +362,13 @@ fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
         if let Some(long) = option.strip_prefix("--") {
             let Some(given) = arg.strip_prefix("--") else { return false };
             let given = given.split('=').next().unwrap_or_default();
-            given == long || (abbreviated && given.len() >= 5 && long.starts_with(given) && given.len() + 3 >= long.len())
+            given == long
+                || (abbreviated && given.len() >= 5 && long.starts_with(given) && given.len() + 3 >= long.len())
         } else {
             match (option.strip_prefix('-'), arg.strip_prefix('-')) {
-                (Some(short), Some(given)) if short.chars().count() == 1 => !given.starts_with('-') && given.contains(short),
+                (Some(short), Some(given)) if short.chars().count() == 1 => {
+                    !given.starts_with('-') && given.contains(short)
+                }
                 _ => arg.eq_ignore_ascii_case(option),
             }
         }
@@ -368,9 +376,12 @@ fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
 }
 
 fn has_subcommand(args: &[String], words: &[String]) -> bool {
-    // One operand before it may be the value of an option (`git -C dir`, `kubectl -n space`).
+    // The first operand may be the value of an option before it (`git -C dir`, `kubectl -n space`).
     let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).take(words.len() + 1).collect();
-    (0..2).any(|from| words.iter().enumerate().all(|(i, word)| operands.get(from + i).is_some_and(|operand| *operand == word)))
+    let starts = if args.first().is_some_and(|arg| arg.starts_with('-')) { 2 } else { 1 };
+    (0..starts).any(|from| {
+        words.iter().enumerate().all(|(i, word)| operands.get(from + i).is_some_and(|operand| *operand == word))
+    })
 }
 
 /// Whether an argument matches a lower-case pattern of `*` and `?`. An unknown argument matches nothing.

@@ -6,7 +6,8 @@ use super::text::{FETCHED, UNKNOWN, has_unknown};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
-pub(super) const NAMES: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash"];
+pub(super) const NAMES: &[&str] =
+    &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash"];
 
 /// What a shell was asked to run.
 enum Script {

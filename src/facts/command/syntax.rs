@@ -37,17 +37,39 @@ pub(super) struct Command {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    Simple { assignments: Vec<Assignment>, words: Vec<Word> },
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+    },
     Group(List),
     Subshell(List),
-    If { branches: Vec<(List, List)>, otherwise: Option<List> },
+    If {
+        branches: Vec<(List, List)>,
+        otherwise: Option<List>,
+    },
     /// `while` and `until`.
-    While { condition: List, body: List },
+    While {
+        condition: List,
+        body: List,
+    },
     /// `for` and `select`; without words they run over the positional parameters.
-    For { name: String, words: Option<Vec<Word>>, body: List },
-    ArithmeticFor { header: Word, body: List },
-    Case { subject: Word, arms: Vec<(Vec<Word>, List)> },
-    Function { name: String, body: Rc<Command> },
+    For {
+        name: String,
+        words: Option<Vec<Word>>,
+        body: List,
+    },
+    ArithmeticFor {
+        header: Word,
+        body: List,
+    },
+    Case {
+        subject: Word,
+        arms: Vec<(Vec<Word>, List)>,
+    },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
     Arithmetic(Word),
     /// `[[ ... ]]`: the words between the operators.
     Test(Vec<Word>),
@@ -82,7 +104,10 @@ pub(super) enum Part {
     /// `$(( ))` and `$[ ]`.
     Arithmetic(Rc<Word>),
     /// `<( )` and `>( )`.
-    Process { list: Rc<List>, reads: bool },
+    Process {
+        list: Rc<List>,
+        reads: bool,
+    },
     /// `=( ... )` after a variable's name.
     Array(Rc<Vec<Word>>),
 }

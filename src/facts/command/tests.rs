@@ -32,13 +32,31 @@ fn pack(text: &str, trust: Trust) -> Result<Guard, PackError> {
 #[test]
 fn pack_errors_name_file_line_and_column() {
     for (text, want) in [
-        ("[[rule]]\nid = \"a.b\"\nseverity = \"bad\"\nprogram = [\"x\"]\nreason = \"r\"\n", "mine.toml:3:12: unknown severity `bad`"),
-        ("[[rule]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\n", "mine.toml:2:6: a second rule"),
-        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nreason = \"r\"\n", "mine.toml:2:6: rule `a.b` matches everything"),
-        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\neffect = [\"delete\"]\ntarget = [\"moon\"]\nreason = \"r\"\n", "mine.toml:5:10: unknown target `moon`"),
+        (
+            "[[rule]]\nid = \"a.b\"\nseverity = \"bad\"\nprogram = [\"x\"]\nreason = \"r\"\n",
+            "mine.toml:3:12: unknown severity `bad`",
+        ),
+        (
+            "[[rule]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\n",
+            "mine.toml:2:6: a second rule",
+        ),
+        (
+            "[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nreason = \"r\"\n",
+            "mine.toml:2:6: rule `a.b` matches everything",
+        ),
+        (
+            "[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\neffect = [\"delete\"]\ntarget = [\"moon\"]\nreason = \"r\"\n",
+            "mine.toml:5:10: unknown target `moon`",
+        ),
         ("[[rule]]\nid = \"a.b\"\nprograms = [\"x\"]\n", "mine.toml:3:1: unknown field `programs`"),
-        ("[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\nmatch = [\"y\"]\n", "mine.toml:6:10: rule `a.b`: the example `y` of `match` is not found"),
-        ("[[override]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\n", "mine.toml:2:6: `fs.delete-root` may not be lowered here: nothing overrides"),
+        (
+            "[[rule]]\nid = \"a.b\"\nseverity = \"warn\"\nprogram = [\"x\"]\nreason = \"r\"\nmatch = [\"y\"]\n",
+            "mine.toml:6:10: rule `a.b`: the example `y` of `match` is not found",
+        ),
+        (
+            "[[override]]\nid = \"fs.delete-root\"\nseverity = \"warn\"\n",
+            "mine.toml:2:6: `fs.delete-root` may not be lowered here: nothing overrides",
+        ),
     ] {
         let error = pack(text, Trust::User).expect_err(text).to_string();
         assert!(error.starts_with(want), "{error} should start with {want}");
@@ -52,7 +70,8 @@ fn workspace_packs_only_raise() {
     assert!(error.contains("may only raise"), "{error}");
     let user = pack(lower, Trust::User).expect("an operator may lower a warn rule");
     assert_eq!(decide(&user, "sudo ls"), Decision::Allow);
-    let raised = pack("[[override]]\nid = \"privilege.raise\"\nseverity = \"deny\"\n", Trust::Workspace).expect("raising");
+    let raised =
+        pack("[[override]]\nid = \"privilege.raise\"\nseverity = \"deny\"\n", Trust::Workspace).expect("raising");
     assert_eq!(decide(&raised, "sudo ls"), Decision::Deny);
     assert_ne!(raised.hash(), Guard::embedded().hash(), "the hash must bind the packs");
 }
@@ -79,7 +98,8 @@ fn i7_the_gateways_own_files_are_out_of_reach() {
 fn i6_every_limit_is_a_finding() {
     let not_analysed = |guard: &Guard, command: &str| {
         let facts = guard.analyse(command, &here());
-        facts.findings.iter().any(|finding| finding.id == "command.not-fully-analysed") && facts.parse != Parse::Complete
+        facts.findings.iter().any(|finding| finding.id == "command.not-fully-analysed")
+            && facts.parse != Parse::Complete
     };
     let guard = Guard::embedded();
     for command in [
@@ -92,7 +112,11 @@ fn i6_every_limit_is_a_finding() {
         "x=aaaaaaaaaaaaaaaa; ".to_owned() + &"x=$x$x;".repeat(40) + "echo $x",
         "f() { eval f; eval f; }; ".to_owned() + &"eval ".repeat(400) + "f",
     ] {
-        assert!(not_analysed(&guard, &command), "a limit was passed over in silence: {}", &command[..40.min(command.len())]);
+        assert!(
+            not_analysed(&guard, &command),
+            "a limit was passed over in silence: {}",
+            &command[..40.min(command.len())]
+        );
     }
     let limits = Limits { sites: 3, ..Limits::default() };
     assert!(not_analysed(&Guard::embedded().with_limits(limits), "true; true; true; true; rm -rf /"));
@@ -129,7 +153,8 @@ fn paths_are_absolute_and_only_operands() {
 
 #[test]
 fn hosts_programs_and_effects_are_facts() {
-    let facts = Guard::embedded().analyse("curl -s https://user@Example.test:8443/x | jq . ; git push --force", &here());
+    let facts =
+        Guard::embedded().analyse("curl -s https://user@Example.test:8443/x | jq . ; git push --force", &here());
     assert!(facts.hosts.contains("example.test"), "{:?}", facts.hosts);
     assert!(["curl", "jq", "git"].iter().all(|name| facts.programs.contains(*name)), "{:?}", facts.programs);
     assert!(facts.effects.contains(&Effect("git.push.force".into())), "{:?}", facts.effects);

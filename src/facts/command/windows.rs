@@ -25,7 +25,9 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<A
 fn nested(walker: &mut Walker<'_>, statement: &str) {
     let lower = statement.to_ascii_lowercase();
     let evaluates = ["iex", "invoke-expression"].iter().any(|name| lower.contains(name));
-    let fetches = ["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring", "curl", "wget"].iter().any(|name| lower.contains(name));
+    let fetches = ["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring", "curl", "wget"]
+        .iter()
+        .any(|name| lower.contains(name));
     if evaluates && fetches {
         walker.event("fetch-and-run");
     }
@@ -53,7 +55,8 @@ fn powershell_text(args: &[String]) -> Option<String> {
 fn decode_utf16(text: &str) -> Option<String> {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).ok()?;
-    let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|pair| <[u8; 2]>::try_from(pair).ok()).map(u16::from_le_bytes).collect();
+    let units: Vec<u16> =
+        bytes.chunks_exact(2).filter_map(|pair| <[u8; 2]>::try_from(pair).ok()).map(u16::from_le_bytes).collect();
     Some(super::text::sanitise(&String::from_utf16_lossy(&units)).into_owned())
 }
 
@@ -77,6 +80,11 @@ fn split(text: &str, at: &[char]) -> Vec<String> {
     out
 }
 
-fn words(text: &str) -> Vec<String> {
-    split(text, &[' ', '\t']).into_iter().map(|word| word.replace(['"', '\''], "")).filter(|word| !word.is_empty()).collect()
+/// Words as quotes keep them together.
+pub(super) fn words(text: &str) -> Vec<String> {
+    split(text, &[' ', '\t'])
+        .into_iter()
+        .map(|word| word.replace(['"', '\''], ""))
+        .filter(|word| !word.is_empty())
+        .collect()
 }
