@@ -80,10 +80,13 @@ impl<'a> Walker<'a> {
 
     /// Runs the traps that a shell set, but for the `before` that it inherited.
     fn ending(&mut self, before: usize) {
-        let traps = Rc::clone(&self.env.traps);
+        let traps = std::mem::take(&mut self.env.traps);
         for text in traps.iter().skip(before) {
-            self.env.traps = Rc::default();
             self.run_text(text);
+        }
+        // A trap may set another one.
+        if !self.env.traps.is_empty() {
+            self.deeper(|walker| walker.ending(0));
         }
     }
 

@@ -289,7 +289,7 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, args: &[String]) -> String
         if let Some(argv) = from.and_then(|from| args.get(from..)).filter(|argv| !argv.is_empty()) {
             printed.push_str(&walker.exec_texts(argv.to_vec()));
         }
-        return printed;
+        return if printed.is_empty() { UNKNOWN.to_string() } else { printed };
     }
     let (assignments, argv) = command_after(args, wrapper.short, wrapper.long, wrapper.operands, wrapper.assignments);
     match wrapper.name {
@@ -315,7 +315,7 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, args: &[String]) -> String
         _ => {}
     }
     if argv.is_empty() {
-        return printed;
+        return if printed.is_empty() { UNKNOWN.to_string() } else { printed };
     }
     let argv = argv.to_vec();
     printed + &with_variables(walker, &assignments, |walker| walker.subshell(|walker| walker.exec_texts(argv)))
