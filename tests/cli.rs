@@ -3,6 +3,9 @@
 mod common;
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 use common::World;
 
@@ -274,4 +277,123 @@ fn every_page_of_help_prints() {
         assert!(ran.stdout.contains("portcullis"), "{args:?}: {ran:?}");
         assert!(!ran.stdout.contains('\u{1b}'), "no colour where nobody sees it: {args:?}");
     }
+}
+
+/// Runs the binary on a terminal of its own, types an answer once it is asked, and gives what the terminal showed.
+fn at_a_terminal(world: &World, args: &[&str], answer: &str) -> (i32, String) {
+    let pty = nix::pty::openpty(None, None).expect("a terminal");
+    let slave = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
+    let mut command = world.portcullis(args);
+    command.stdin(slave()).stdout(slave()).stderr(slave()).env("TERM", "dumb");
+    // SAFETY: between fork and exec only two system calls are made, both async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            nix::unistd::setsid()?;
+            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let mut child = command.spawn().expect("the binary starts");
+    drop(command);
+    drop(pty.slave);
+    let mut terminal = fs::File::from(pty.master);
+    let mut shown = Vec::new();
+    let mut answered = false;
+    let mut buffer = [0; 4096];
+    // Reading fails with EIO once the last process has closed the other side.
+    while let Ok(read @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..read]);
+        if !answered && String::from_utf8_lossy(&shown).contains("[y/N]") {
+            terminal.write_all(format!("{answer}\n").as_bytes()).expect("typed");
+            answered = true;
+        }
+    }
+    let status = child.wait().expect("it ends");
+    (status.code().unwrap_or(-1), String::from_utf8_lossy(&shown).into_owned())
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_and_the_answer_holds() {
+    let world = World::new();
+    world.write("work/a-file", "");
+    let call = ["run", "Bash", "command=ls"];
+    let (code, shown) = at_a_terminal(&world, &call, "y");
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Run it once?") && shown.contains("workspace-write") && shown.contains("a-file"), "{shown}");
+    let (code, shown) = at_a_terminal(&world, &call, "n");
+    assert_eq!(code, 2, "{shown}");
+    assert!(!shown.contains("a-file"), "it ran although it was refused: {shown}");
+    let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=ls", "--no-prompt"], "y");
+    assert_eq!(code, 3, "{shown}");
+    let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=rm -rf /"], "y");
+    assert_eq!((code, shown.contains("[y/N]")), (2, false), "what is denied is not asked about: {shown}");
+}
+
+#[test]
+fn what_a_tool_prints_cannot_steer_the_terminal() {
+    let world = World::new();
+    world.write("work/evil.txt", "\u{1b}]0;owned\u{7}text\n");
+    let (code, shown) = at_a_terminal(&world, &["run", "Read", "path=evil.txt"], "");
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("text") && !shown.contains("\u{1b}]"), "{shown:?}");
+    assert!(world.run(["run", "Read", "path=evil.txt"]).stdout.contains('\u{1b}'), "a pipe gets the bytes as they are");
+}
+
+#[test]
+fn twenty_processes_at_once_append_to_one_log_and_it_verifies() {
+    let world = World::new();
+    world.write("work/f", "x");
+    let children: Vec<_> = (0..20)
+        .map(|_| {
+            world.portcullis(["run", "Read", "path=f"]).stdout(Stdio::null()).spawn().expect("the binary starts")
+        })
+        .collect();
+    for mut child in children {
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    }
+    let report = world.run(["audit", "verify", "--json"]).json();
+    assert_eq!(report["sound"], true, "{report}");
+    assert_eq!((&report["calls"]["allowed"], &report["calls"]["finished"]), (&20.into(), &20.into()), "{report}");
+}
+
+#[test]
+fn with_the_path_stage_switched_off_the_kernel_still_refuses_a_write_outside() {
+    let world = World::new();
+    let target = world.outside().join("file");
+    let call = format!("command=echo x > {}", target.display());
+    let denied = world.run(["check", "Bash", &call, "--output", "json"]).json();
+    assert_eq!(denied["stages"]["path"], "deny", "{denied}");
+    world.write("config/portcullis.toml", "restrict_to_workspace = false\n");
+    let open = world.run(["check", "Bash", &call, "--output", "json"]).json();
+    assert_eq!(open["stages"]["path"], "allow", "{open}");
+    let ran = world.run_granted(&["run", "Bash", &call]);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("Permission denied") && !target.exists(), "{ran:?}");
+}
+
+#[test]
+fn a_full_disk_denies_says_so_and_loses_nothing() {
+    let world = World::new();
+    fs::create_dir(world.state()).expect("a directory");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k,mode=700", "none"]).arg(world.state()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped 1 check: a small file system cannot be mounted here");
+        return;
+    }
+    world.write("work/f", "text");
+    assert_eq!(world.run(["run", "Read", "path=f"]).code, 0);
+    let filler = world.state().join("filler");
+    while fs::OpenOptions::new().append(true).create(true).open(&filler).and_then(|mut f| f.write_all(&[0; 512])).is_ok() {}
+    let full = world.run(["run", "Read", "path=f"]);
+    fs::remove_file(&filler).expect("ours");
+    let after = world.run(["run", "Read", "path=f"]);
+    let verified = world.run(["audit", "verify"]);
+    let unmounted = Command::new("umount").arg(world.state()).status();
+    assert_eq!(full.code, 2, "{full:?}");
+    assert!(full.stderr.contains("space") && !full.stdout.contains("text"), "{full:?}");
+    assert_eq!(after.code, 0, "it goes on once there is room: {after:?}");
+    assert_eq!(verified.code, 0, "{verified:?}");
+    assert!(unmounted.is_ok_and(|status| status.success()));
 }

@@ -138,3 +138,268 @@ fn nl2bash_is_not_refused_wildly() {
     assert!(denied.len() * 200 <= all, "{} of {all} denied, more than 0.5 %", denied.len());
     assert!(unparsed * 50 <= all, "{unparsed} of {all} not parsed, more than 2 %");
 }
+
+/// Ways to hand a command on that must not make it look better. Each takes the command as it is, or quoted.
+const WRAPPINGS: &[(&str, bool)] = &[
+    ("sh -c {}", true),
+    ("bash -ec {}", true),
+    ("eval {}", true),
+    ("sudo sh -c {}", true),
+    ("env A=1 sh -c {}", true),
+    ("timeout 5 sh -c {}", true),
+    ("sh <<< {}", true),
+    ("echo {} | sh", true),
+    ("printf %s {} | bash", true),
+    ("x={}; eval \"$x\"", true),
+    ("f() { eval \"$1\"; }; f {}", true),
+    ("trap {} EXIT", true),
+    ("( {}\n)", false),
+    ("{ {}\n}", false),
+    ("echo \"$( {}\n)\"", false),
+    ("cat <( {}\n)", false),
+    ("true && {\n{}\n}", false),
+    ("if true; then\n{}\nfi", false),
+    ("f() {\n{}\n}; f", false),
+    ("{\n{}\n} &", false),
+    ("{\n{}\n} > /dev/null", false),
+    ("true; true\n{}\ntrue", false),
+    ("  \t{}\n# and a comment", false),
+    ("bash <<'WRAPPED'\n{}\nWRAPPED", false),
+];
+
+fn wrapped(template: &str, quoted: bool, command: &str) -> String {
+    let inner = if quoted { format!("'{}'", command.replace('\'', r"'\''")) } else { command.to_owned() };
+    template.replace("{}", &inner)
+}
+
+#[test]
+fn i2_wrapping_a_refused_command_never_lowers_the_verdict() {
+    let guard = Guard::embedded();
+    let mut lowered = Vec::new();
+    let mut checked = 0;
+    for row in rows().iter().filter(|row| row.expected == "deny" && !row.technique.contains("[!bash]")) {
+        if decide(&guard, &row.command).decision != Decision::Deny {
+            continue;
+        }
+        for (template, quoted) in WRAPPINGS {
+            let command = wrapped(template, *quoted, &row.command);
+            checked += 1;
+            if decide(&guard, &command).decision != Decision::Deny {
+                lowered.push(format!(
+                    "{} ({}) in {template:?}: {:?}",
+                    row.id,
+                    row.technique,
+                    command.chars().take(120).collect::<String>()
+                ));
+            }
+        }
+    }
+    assert!(checked > 3_000, "only {checked} wrappings were checked");
+    assert!(
+        lowered.is_empty(),
+        "{} of {checked} wrappings lowered the verdict:\n{}",
+        lowered.len(),
+        lowered.join("\n")
+    );
+}
+
+/// A small generator of numbers: the same stream in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+/// Pieces that shells care about, for random scripts.
+const PIECES: &[&str] = &[
+    "$(",
+    ")",
+    "`",
+    "${",
+    "}",
+    "((",
+    "))",
+    "$((",
+    "[[",
+    "]]",
+    "{",
+    "(",
+    "\"",
+    "'",
+    "\\",
+    "\n",
+    ";",
+    "&",
+    "|",
+    "&&",
+    "||",
+    "<",
+    ">",
+    "<<",
+    "<<<",
+    "<<-E",
+    "E\n",
+    "<(",
+    ">(",
+    "$'",
+    "$\"",
+    "*",
+    "?",
+    "[",
+    "]",
+    "~",
+    "#",
+    "!",
+    "=",
+    "+=",
+    "a=(",
+    "if ",
+    "then ",
+    "fi ",
+    "while ",
+    "do ",
+    "done ",
+    "case ",
+    "in ",
+    "esac ",
+    ";;",
+    "for ",
+    "select ",
+    "function ",
+    "coproc ",
+    "time ",
+    "rm ",
+    "-rf ",
+    "/ ",
+    "eval ",
+    "sh -c ",
+    "xargs ",
+    "find . -exec ",
+    "sudo ",
+    "$x",
+    "${x:-",
+    "${x//",
+    "${!x}",
+    "{1..9}",
+    "{a,b}",
+    "@P}",
+    "\u{0}",
+    "é",
+    "🚀",
+    "\u{200B}",
+    "\u{10FFF4}",
+    "99999999999>",
+    "2>&1",
+    "echo ",
+    "python3 -c ",
+    "awk ",
+    "sed ",
+    " ",
+];
+
+#[test]
+fn i2_random_and_mutated_commands_have_a_verdict() {
+    let guard = Guard::embedded();
+    let rows = rows();
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut slowest = (std::time::Duration::ZERO, String::new());
+    for round in 0..20_000 {
+        let text = if round % 2 == 0 {
+            (0..numbers.below(40)).map(|_| PIECES[numbers.below(PIECES.len())]).collect::<String>()
+        } else {
+            let mut chars: Vec<char> = rows[numbers.below(rows.len())].command.chars().take(400).collect();
+            for _ in 0..=numbers.below(4) {
+                let at = numbers.below(chars.len() + 1);
+                match numbers.below(3) {
+                    0 if at < chars.len() => drop(chars.remove(at)),
+                    1 => chars.insert(at, PIECES[numbers.below(PIECES.len())].chars().next().unwrap_or(' ')),
+                    _ => chars.truncate(at.max(1)),
+                }
+            }
+            chars.into_iter().collect()
+        };
+        let started = Instant::now();
+        let facts = guard.analyse(&text, &here());
+        let took = started.elapsed();
+        if took > slowest.0 {
+            slowest = (took, text.clone());
+        }
+        for finding in &facts.findings {
+            if let Some(span) = &finding.span {
+                assert!(
+                    text.get(span.clone()).is_some(),
+                    "the span {span:?} of {} does not lie in {text:?}",
+                    finding.id
+                );
+            }
+        }
+    }
+    println!("slowest: {:?} for {:?}", slowest.0, slowest.1);
+    assert!(slowest.0.as_secs() < 5, "{:?} for {:?}", slowest.0, slowest.1);
+}
+
+#[test]
+fn i2_hostile_input_is_answered_in_time() {
+    let guard = Guard::embedded();
+    let kilobytes = |piece: &str| piece.repeat(64 * 1024 / piece.len());
+    for piece in [
+        "$(",
+        "`",
+        "(",
+        "((",
+        "{ ",
+        "[[ ",
+        "${x:-",
+        "\"$(",
+        "$((",
+        "<(",
+        "a[$(",
+        "if ",
+        "case x in (",
+        "f() { ",
+        "coproc ",
+        "! ",
+        "time ",
+        "{a,",
+        "{1..9}",
+        "echo ${x//a/b} ",
+        "x=$x$x; ",
+        "eval eval ",
+        "true | ",
+        "cat <<E\n",
+        "rm -rf $x ",
+        "\\\n",
+        "'",
+        "*",
+        "~/",
+        "&& ",
+        "for x in 1 2 3 4 5 6 7 8 9; do ",
+        "sudo env ",
+        "python3 -c '((((' ",
+        "awk '{",
+        "<<<",
+        "$'\\x",
+        "a=(",
+        "@(",
+        "+(a|",
+        "=~ (",
+    ] {
+        let started = Instant::now();
+        let facts = guard.analyse(&kilobytes(piece), &here());
+        let took = started.elapsed();
+        assert!(took.as_secs_f64() < 5.0, "64 KB of {piece:?} took {took:?}");
+        drop(facts);
+    }
+    for text in [
+        "rm -rf /\necho ".to_owned() + &"$(".repeat(40),
+        "x; ".repeat(5_000) + "\nrm -rf /",
+        "true; ".repeat(60) + "rm -rf /",
+    ] {
+        assert!(decide(&guard, &text).decision > Decision::Allow, "{:?} passed", &text[..40]);
+    }
+}

@@ -1,6 +1,7 @@
 //! `portcullis run`: one call, the whole way.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
@@ -100,7 +101,9 @@ fn report(outcome: &Outcome, format: Format) -> Result<u8, Failure> {
     match outcome {
         Outcome::Done(Done { result: Ok(output), .. }) => {
             let mut out = io::stdout().lock();
-            out.write_all(output.text.as_bytes())?;
+            // A terminal obeys what it is sent; a pipe gets the bytes as they are.
+            let text = if out.is_terminal() { render::plain(&output.text).into() } else { Cow::from(&output.text) };
+            out.write_all(text.as_bytes())?;
             if !output.text.is_empty() && !output.text.ends_with('\n') {
                 out.write_all(b"\n")?;
             }

@@ -50,16 +50,8 @@ fn variants(units: &[Unit], budget: &mut usize, depth: usize) -> Vec<Vec<Unit>> 
         *budget = 0;
         return plain();
     }
-    let mut from = 0;
-    while let Some(open) = position(units, from, '{') {
-        let Some((close, commas)) = close_of(units, open) else {
-            from = open + 1;
-            continue;
-        };
-        let Some(choices) = choices(units, open, close, &commas, budget, depth) else {
-            from = open + 1;
-            continue;
-        };
+    for (open, close, commas) in pairs(units) {
+        let Some(choices) = choices(units, open, close, &commas, budget, depth) else { continue };
         let head = units.get(..open).unwrap_or_default();
         let tails = variants(units.get(close + 1..).unwrap_or_default(), budget, depth + 1);
         let mut out = Vec::new();
@@ -77,28 +69,24 @@ fn variants(units: &[Unit], budget: &mut usize, depth: usize) -> Vec<Vec<Unit>> 
     plain()
 }
 
-fn position(units: &[Unit], from: usize, wanted: char) -> Option<usize> {
-    units.iter().enumerate().skip(from).find(|(_, unit)| matches!(unit, Unit::Char(c) if *c == wanted)).map(|(i, _)| i)
-}
-
-/// Where the brace closes, and its own commas.
-fn close_of(units: &[Unit], open: usize) -> Option<(usize, Vec<usize>)> {
-    let mut depth = 0_usize;
-    let mut commas = Vec::new();
-    for (i, unit) in units.iter().enumerate().skip(open) {
+/// The braces that close, in order, each with its own commas.
+fn pairs(units: &[Unit]) -> Vec<(usize, usize, Vec<usize>)> {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut pairs = Vec::new();
+    for (i, unit) in units.iter().enumerate() {
         match unit {
-            Unit::Char('{') => depth += 1,
-            Unit::Char('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some((i, commas));
+            Unit::Char('{') => open.push((i, Vec::new())),
+            Unit::Char('}') => pairs.extend(open.pop().map(|(start, commas)| (start, i, commas))),
+            Unit::Char(',') => {
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(i);
                 }
             }
-            Unit::Char(',') if depth == 1 => commas.push(i),
             _ => {}
         }
     }
-    None
+    pairs.sort_unstable_by_key(|(start, ..)| *start);
+    pairs
 }
 
 fn choices(

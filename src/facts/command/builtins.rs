@@ -70,7 +70,8 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             if let [text, _, ..] = args
                 && !text.starts_with('-')
             {
-                walker.subshell(|walker| walker.run_text(text));
+                // It runs at the end, with the variables of then; a loop of signals can make it run now.
+                Rc::make_mut(&mut walker.env.traps).push(text.clone());
             }
             Some(String::new())
         }

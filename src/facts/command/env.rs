@@ -26,6 +26,8 @@ pub(super) struct Env {
     pub descriptors: Rc<HashMap<u32, String>>,
     /// Inside a container: where host directories are mounted, as (inside, on the host).
     pub mounts: Option<Rc<Vec<(String, String)>>>,
+    /// Commands that run when this shell ends.
+    pub traps: Rc<Vec<String>>,
     pub expand_aliases: bool,
     /// On another machine: what is read and run there is not this machine's.
     pub remote: bool,
@@ -54,6 +56,7 @@ impl Env {
             stdin: None,
             descriptors: Rc::default(),
             mounts: None,
+            traps: Rc::default(),
             expand_aliases: false,
             remote: false,
         }

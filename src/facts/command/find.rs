@@ -153,7 +153,10 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
             for found in find.found(root) {
                 // A path that a narrowed find gives to a shell is data for its parameters.
                 let argv = command.iter().map(|arg| arg.replace("{}", &found)).collect();
-                let outer = std::mem::replace(&mut walker.recursing, !find.narrowed && command.iter().any(|arg| arg.contains("{}")));
+                let outer = std::mem::replace(
+                    &mut walker.recursing,
+                    !find.narrowed && command.iter().any(|arg| arg.contains("{}")),
+                );
                 walker.subshell(|walker| walker.exec_texts(argv));
                 walker.recursing = outer;
             }

@@ -207,6 +207,18 @@ fn files(walker: &mut Walker<'_>, command: &str, rest: &[String]) -> Vec<Act> {
             }
             walker.acts("delete", &options.operands, options.has('r'), Access::Delete)
         }
+        "clean" => {
+            let options = Options::read(rest, "e", &["exclude"]);
+            if options.has('n') || options.has_long("dry-run", 3) || !(options.has('f') || options.has_long("force", 2))
+            {
+                return Vec::new();
+            }
+            let mut operands = options.operands.clone();
+            if operands.is_empty() {
+                operands.push(".".to_owned());
+            }
+            walker.acts("delete", &operands, options.has('d'), Access::Delete)
+        }
         _ => Vec::new(),
     }
 }

@@ -453,6 +453,10 @@ impl<'c> Lexer<'c> {
     fn name(&mut self) {
         let len = self.name_len();
         let mut name = self.skip(len).to_owned();
+        // Words of declarations say nothing here.
+        if matches!(name.as_str(), "my" | "our" | "local" | "const" | "let" | "var" | "await" | "new" | "return") {
+            return;
+        }
         // Perl's and Ruby's quoting operators.
         if matches!(name.as_str(), "q" | "qq" | "qx" | "qw")
             || (name == "x" && self.tokens.last() == Some(&Token::Punctuation('%')))

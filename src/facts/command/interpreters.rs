@@ -18,11 +18,15 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             make(walker, args);
             Some(UNKNOWN.to_string())
         }
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "emacs" | "less" | "more" | "man" | "fzf" | "sk" | "zip" | "rg"
-        | "gdb" | "ftp" | "lftp" | "nano" | "tig" | "expect" | "osascript" | "xdg-open" => {
+        "sqlite3" | "psql" | "mysql" | "mariadb" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "emacs" | "less"
+        | "more" | "man" | "fzf" | "sk" | "zip" | "rg" | "scp" | "sftp" | "split" | "wget" | "ansible" | "pdsh"
+        | "pssh" | "parallel-ssh" | "clush" | "dsh" | "salt" | "gdb" | "ftp" | "lftp" | "nano" | "tig" | "expect"
+        | "osascript" | "xdg-open" => {
             embedded(walker, name, args);
             // What a client reads from its input is judged like an argument.
-            if let Some(text) = walker.env.stdin.clone().filter(|_| matches!(name, "sqlite3" | "psql" | "mysql" | "mariadb")) {
+            if let Some(text) =
+                walker.env.stdin.clone().filter(|_| matches!(name, "sqlite3" | "psql" | "mysql" | "mariadb"))
+            {
                 walker.judge(name, &[text.to_string()], &[]);
             }
             None
@@ -32,6 +36,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             walker.judge(name, args, &[]);
             let outer = std::mem::take(&mut walker.inline_output);
             program(walker, language, name, args);
+            in_place(walker, language, args);
             let printed = std::mem::replace(&mut walker.inline_output, outer);
             if !printed.is_empty() {
                 return Some(printed);
@@ -39,6 +44,18 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             Some(super::walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
         }
     }
+}
+
+/// `perl -i` and `ruby -i` edit their operands.
+fn in_place(walker: &mut Walker<'_>, language: Language, args: &[String]) {
+    let edits = matches!(language, Language::Perl | Language::Ruby)
+        && args.iter().any(|arg| arg.starts_with("-i") || (arg.starts_with("-p") && arg.contains('i')));
+    if !edits {
+        return;
+    }
+    let options = Options::read(args, "eEIMm", &[]);
+    let acts = walker.acts("edit", &options.operands, false, Access::Write);
+    walker.judge("perl", args, &acts);
 }
 
 fn program(walker: &mut Walker<'_>, language: Language, name: &str, args: &[String]) {
@@ -93,7 +110,9 @@ fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Optio
     };
     if language == Language::Node && matches!(name, "deno" | "bun") {
         let at = args.iter().position(|arg| arg == "eval" || arg == "-e");
-        if let Some(code) = at.and_then(|at| args.get(at + 1..)).and_then(|rest| rest.iter().find(|arg| !arg.starts_with('-'))) {
+        if let Some(code) =
+            at.and_then(|at| args.get(at + 1..)).and_then(|rest| rest.iter().find(|arg| !arg.starts_with('-')))
+        {
             return (vec![code.clone()], None);
         }
         let file = args.iter().filter(|arg| !arg.starts_with('-') && *arg != "run").map(String::clone).next();
@@ -145,7 +164,10 @@ fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Optio
                     i += 1;
                 }
                 if module {
-                    return (codes, Some(format!("/dev/null/{}", args.get(i.saturating_sub(1)).map_or("", String::as_str))));
+                    return (
+                        codes,
+                        Some(format!("/dev/null/{}", args.get(i.saturating_sub(1)).map_or("", String::as_str))),
+                    );
                 }
                 break;
             }
@@ -167,7 +189,8 @@ pub(super) fn sed(walker: &mut Walker<'_>, args: &[String]) {
     for script in scripts {
         let script = inert(&script);
         for command in script.split(['\n', ';']) {
-            let command = command.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "$,!".contains(c)).trim_start();
+            let command =
+                command.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "$,!".contains(c)).trim_start();
             if let Some(text) = command.strip_prefix("e ") {
                 walker.subshell(|walker| walker.run_text(text));
             }
@@ -215,7 +238,9 @@ fn substitution(script: &str) -> Option<(String, String)> {
         }
     }
     match parts.as_slice() {
-        [_, replacement, flags] => Some((replacement.clone(), flags.split([';', '\n', '}']).next().unwrap_or_default().to_owned())),
+        [_, replacement, flags] => {
+            Some((replacement.clone(), flags.split([';', '\n', '}']).next().unwrap_or_default().to_owned()))
+        }
         _ => None,
     }
 }
@@ -231,8 +256,12 @@ fn awk(walker: &mut Walker<'_>, args: &[String]) {
         let target = walker.target(&path);
         programs.extend(walker.files.get(&target.path).cloned());
     }
-    let variables: Vec<(String, String)> =
-        options.values('v').iter().filter_map(|text| text.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let variables: Vec<(String, String)> = options
+        .values('v')
+        .iter()
+        .filter_map(|text| text.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
     for program in programs {
         inline::awk(walker, &inert(&program), &variables);
     }
@@ -245,7 +274,12 @@ fn make(walker: &mut Walker<'_>, args: &[String]) {
         return;
     }
     let mut texts = options.long_values("eval");
-    for path in options.values('f').into_iter().chain(options.long_values("file")).chain(options.long_values("makefile")) {
+    if let Some(text) = args.iter().find_map(|arg| arg.strip_prefix("SHELL=")) {
+        walker.subshell(|walker| walker.run_text(text));
+    }
+    for path in
+        options.values('f').into_iter().chain(options.long_values("file")).chain(options.long_values("makefile"))
+    {
         let text = if path == "-" {
             walker.env.stdin.as_deref().map(str::to_owned)
         } else {
@@ -263,7 +297,9 @@ fn make(walker: &mut Walker<'_>, args: &[String]) {
     for text in texts {
         let mut recipes = String::new();
         for line in text.lines() {
-            let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').filter(|(head, _)| head.contains(':')).map(|(_, recipe)| recipe));
+            let recipe = line
+                .strip_prefix('\t')
+                .or_else(|| line.split_once(';').filter(|(head, _)| head.contains(':')).map(|(_, recipe)| recipe));
             if let Some(recipe) = recipe {
                 recipes.push_str(&recipe.trim_start_matches(['@', '-', '+']).replace("$$", "$"));
                 recipes.push('\n');
@@ -286,19 +322,36 @@ pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
             for text in args.iter().cloned().chain(input) {
                 for line in text.lines() {
                     let line = line.trim();
-                    let found = [".shell ", ".system ", "\\! ", "\\!", "system ", "! ", "!"].iter().find_map(|prefix| line.strip_prefix(prefix));
+                    let found = [".shell ", ".system ", "\\! ", "\\!", "system ", "! ", "!"]
+                        .iter()
+                        .find_map(|prefix| line.strip_prefix(prefix));
                     texts.extend(found.map(str::to_owned));
                 }
             }
         }
         "vi" | "vim" | "nvim" | "view" | "ex" | "less" | "more" | "ed" => {
-            let input = walker.env.stdin.as_deref().filter(|_| matches!(name, "ed" | "ex" | "vi" | "vim")).map(str::to_owned);
-            for text in args.iter().flat_map(|arg| arg.split('|')).map(str::to_owned).chain(input.iter().flat_map(|text| text.lines().map(str::to_owned))) {
+            let input =
+                walker.env.stdin.as_deref().filter(|_| matches!(name, "ed" | "ex" | "vi" | "vim")).map(str::to_owned);
+            for text in args
+                .iter()
+                .flat_map(|arg| arg.split('|'))
+                .map(str::to_owned)
+                .chain(input.iter().flat_map(|text| text.lines().map(str::to_owned)))
+            {
                 let text = text.trim_start_matches(['+', ':', ' ', '%']);
-                let text = ["silent! ", "silent ", "silent", "r ", "read ", "exec "].iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
+                let text = ["silent! ", "silent ", "silent", "r ", "read ", "exec "]
+                    .iter()
+                    .find_map(|word| text.strip_prefix(word))
+                    .unwrap_or(text);
                 texts.extend(text.trim_start_matches(['\'', '"', ' ', ':']).strip_prefix('!').map(str::to_owned));
                 for call in text.split("system(").skip(1) {
-                    texts.push(call.trim_start_matches(['"', '\'']).split(['"', '\'', ')']).next().unwrap_or_default().to_owned());
+                    texts.push(
+                        call.trim_start_matches(['"', '\''])
+                            .split(['"', '\'', ')'])
+                            .next()
+                            .unwrap_or_default()
+                            .to_owned(),
+                    );
                 }
             }
         }
@@ -311,8 +364,18 @@ pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
             let options = Options::read(args, "q", &["bind", "preview", "query"]);
             texts.extend(options.long_values("preview"));
             for bind in options.long_values("bind") {
-                for open in ["execute(", "execute-silent(", "become(", "reload(", "execute:", "become:", "reload:", "transform("] {
-                    texts.extend(bind.split(open).skip(1).map(|part| part.strip_suffix(')').unwrap_or(part).to_owned()));
+                for open in [
+                    "execute(",
+                    "execute-silent(",
+                    "become(",
+                    "reload(",
+                    "execute:",
+                    "become:",
+                    "reload:",
+                    "transform(",
+                ] {
+                    texts
+                        .extend(bind.split(open).skip(1).map(|part| part.strip_suffix(')').unwrap_or(part).to_owned()));
                 }
             }
         }
@@ -323,13 +386,31 @@ pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
                 texts.extend(args.get(at + 1).cloned());
             }
         }
+        "scp" | "sftp" => texts.extend(Options::read(args, "SFiJPlocX", &[]).values('S')),
+        "split" => texts.extend(Options::read(args, "abCln", &["filter"]).long_values("filter")),
+        "wget" => texts.extend(Options::read(args, "", &["use-askpass"]).long_values("use-askpass")),
+        "ansible" => {
+            let options = Options::read(args, "maiu", &["args", "module-name"]);
+            texts.extend(options.values('a').into_iter().chain(options.long_values("args")));
+        }
+        "pdsh" | "pssh" | "parallel-ssh" | "clush" | "dsh" => {
+            let (_, argv) =
+                super::options::command_after(args, "wxlhHtpgfrmoO", &["host", "hosts", "user", "group"], 0, false);
+            texts.push(argv.join(" "));
+        }
+        "salt" => texts.extend(args.iter().position(|arg| arg == "cmd.run").and_then(|at| args.get(at + 1)).cloned()),
         "rg" => {
             let options = Options::read(args, "", &["pre"]);
             texts.extend(options.long_values("pre"));
         }
         "gdb" => {
             let options = Options::read(args, "x", &["eval-command", "ex"]);
-            for command in options.long_values("ex").into_iter().chain(options.long_values("eval-command")).chain(args.iter().cloned()) {
+            for command in options
+                .long_values("ex")
+                .into_iter()
+                .chain(options.long_values("eval-command"))
+                .chain(args.iter().cloned())
+            {
                 texts.extend(command.strip_prefix('!').or_else(|| command.strip_prefix("shell ")).map(str::to_owned));
             }
         }
@@ -344,7 +425,11 @@ pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
         }
         "osascript" => {
             for text in args {
-                texts.extend(text.split("do shell script \"").skip(1).map(|part| part.split('"').next().unwrap_or_default().to_owned()));
+                texts.extend(
+                    text.split("do shell script \"")
+                        .skip(1)
+                        .map(|part| part.split('"').next().unwrap_or_default().to_owned()),
+                );
             }
         }
         _ => {}

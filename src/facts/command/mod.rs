@@ -38,6 +38,7 @@ mod options;
 mod packs;
 mod parse;
 mod parse_word;
+mod places;
 mod producers;
 mod programs;
 mod remote;

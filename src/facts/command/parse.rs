@@ -132,7 +132,7 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn span(&self, start: usize) -> Span {
-        self.fixed.clone().unwrap_or(start..self.pos)
+        self.fixed.clone().unwrap_or(start..self.pos.min(self.text.len()))
     }
 
     /// The span for nested text (backticks), whose own offsets mean nothing.
@@ -141,13 +141,18 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn error<T>(&self, what: &'static str) -> Result<T> {
-        Err(Problem::Syntax { what, at: self.fixed.as_ref().map_or(self.pos, |span| span.start) })
+        Err(Problem::Syntax { what, at: self.here() })
+    }
+
+    /// This place in the command text.
+    fn here(&self) -> usize {
+        self.fixed.as_ref().map_or(self.pos.min(self.text.len()), |span| span.start)
     }
 
     /// One level deeper; every recursion of the grammar passes here.
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= self.max_depth {
-            return Err(Problem::TooDeep { at: self.pos });
+            return Err(Problem::TooDeep { at: self.here() });
         }
         self.depth += 1;
         let result = stacker::maybe_grow(96 * 1024, 1024 * 1024, || parse(self));
@@ -161,7 +166,7 @@ impl<'s> Parser<'s> {
                 self.fuel = left;
                 Ok(())
             }
-            None => Err(Problem::TooMuchWork { at: self.pos }),
+            None => Err(Problem::TooMuchWork { at: self.here() }),
         }
     }
 

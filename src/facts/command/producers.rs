@@ -14,17 +14,19 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
     match name {
         "echo" => echo(args),
         "printf" => printf(args),
-        "cat" | "tac" | "head" | "tail" | "nl" | "sort" | "uniq" | "tee" | "pv" | "sponge" | "less" | "more" | "zcat" | "gunzip" | "bat" | "fold" | "fmt" | "iconv" | "dos2unix" => {
+        "cat" | "tac" | "head" | "tail" | "nl" | "sort" | "uniq" | "tee" | "pv" | "sponge" | "less" | "more"
+        | "zcat" | "gunzip" | "bat" | "fold" | "fmt" | "iconv" | "dos2unix" => {
             files(walker, name, args, input.as_deref())
         }
         "base64" | "openssl" | "base32" => decode(walker, name, args, input.as_deref()),
         "xxd" => hexadecimal(args, input.as_deref(), walker),
-        "rev" => of_input(input.as_deref(), |text| text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect()),
+        "rev" => of_input(input.as_deref(), |text| {
+            text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect()
+        }),
         "tr" => translate(args, input.as_deref()),
-        "cut" | "sed" | "awk" | "gawk" | "mawk" | "grep" | "egrep" | "jq" | "xargs" | "wc" | "gzip" | "bzip2" | "xz" | "zstd" | "od"
-        | "hexdump" | "strings" | "gpg" | "age" | "tar" | "zip" | "split" | "column" | "paste" | "perl" | "python3" | "uuencode" => {
-            through(walker, name, args, input.as_deref())
-        }
+        "cut" | "sed" | "awk" | "gawk" | "mawk" | "grep" | "egrep" | "jq" | "xargs" | "wc" | "gzip" | "bzip2"
+        | "xz" | "zstd" | "od" | "hexdump" | "strings" | "gpg" | "age" | "tar" | "zip" | "split" | "column"
+        | "paste" | "perl" | "python3" | "uuencode" => through(walker, name, args, input.as_deref()),
         "basename" => args.iter().find(|arg| !arg.starts_with('-')).map_or_else(String::new, |path| {
             let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             format!("{}\n", args.get(1).map_or(base, |suffix| base.strip_suffix(suffix.as_str()).unwrap_or(base)))
@@ -39,22 +41,51 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
         },
         "pwd" => format!("{}\n", walker.env.cwd),
         "mktemp" => format!("/tmp/tmp.{TOKEN}\n"),
-        "whoami" | "logname" => walker.here.home.file_name().map_or_else(|| UNKNOWN.to_string(), |name| format!("{}\n", name.to_string_lossy())),
+        "whoami" | "logname" => walker
+            .here
+            .home
+            .file_name()
+            .map_or_else(|| UNKNOWN.to_string(), |name| format!("{}\n", name.to_string_lossy())),
         "yes" => format!("{}\n", if args.is_empty() { "y".to_owned() } else { args.join(" ") }),
-        "seq" | "nproc" | "id" | "date" | "hostname" | "uname" | "wc1" | "pgrep" | "pidof" | "stat" | "uuidgen" | "sha256sum" => format!("{TOKEN}\n"),
+        "seq" | "nproc" | "id" | "date" | "hostname" | "uname" | "wc1" | "pgrep" | "pidof" | "stat" | "uuidgen"
+        | "sha256sum" => format!("{TOKEN}\n"),
         "find" | "fd" | "fdfind" | "ls" => listing(walker, name, args),
         "cygpath" => args.iter().rev().find(|arg| !arg.starts_with('-')).map_or_else(String::new, |path| cygpath(path)),
         "git" if args.iter().any(|arg| arg == "--show-toplevel") => format!("{}\n", walker.here.workspace.display()),
-        "curl" | "wget" | "http" | "https" | "xh" | "lynx" | "aria2c" | "fetch" | "nc" | "ncat" | "netcat" | "socat" | "gsutil" | "scp" | "ftp" | "iwr"
-        | "invoke-webrequest" | "irm" => fetched(walker, name, args),
+        "curl" | "wget" | "http" | "https" | "xh" | "lynx" | "aria2c" | "fetch" | "nc" | "ncat" | "netcat"
+        | "socat" | "gsutil" | "scp" | "ftp" | "iwr" | "invoke-webrequest" | "irm" => fetched(walker, name, args),
         "true" | "rm" | "mkdir" | "touch" | "cp" | "mv" | "ln" | "chmod" | "chown" | "kill" | "sleep" => String::new(),
         "crontab" => format!("{UNKNOWN}\n"),
         "history" | "env" | "printenv" | "set" => SECRET.to_string(),
-        "getent" if args.iter().any(|arg| arg == "passwd") => format!("{UNKNOWN}:{UNKNOWN}:{}\n", walker.here.home.display()),
+        "getent" if args.iter().any(|arg| arg == "passwd") => {
+            format!("{UNKNOWN}:{UNKNOWN}:{}\n", walker.here.home.display())
+        }
         "security" | "pass" | "op" | "vault" => SECRET.to_string(),
+        // Set-up code that a tool prints for the shell to evaluate.
+        _ if args.iter().any(|arg| SETUP.contains(&arg.as_str())) => String::new(),
+        "dircolors" | "lesspipe" | "resize" | "keychain" => String::new(),
         _ => passed(input.as_deref().filter(|text| text.contains([SECRET, FETCHED]))),
     }
 }
+
+/// Subcommands that print code meant for `eval`.
+const SETUP: &[&str] = &[
+    "shellenv",
+    "init",
+    "init-",
+    "hook",
+    "activate",
+    "completion",
+    "completions",
+    "env",
+    "docker-env",
+    "shell-init",
+    "shell-hook",
+    "path",
+    "--alias",
+    "shell",
+    "profile",
+];
 
 fn of_input(input: Option<&str>, transform: impl Fn(&str) -> String) -> String {
     match input {
@@ -156,7 +187,8 @@ fn files(walker: &mut Walker<'_>, name: &str, args: &[String], input: Option<&st
         out = input.map_or_else(|| UNKNOWN.to_string(), str::to_owned);
     }
     for path in &operands {
-        let text = if path == "-" { input.unwrap_or_default().to_owned() } else { walker.content(&walker.target(path)) };
+        let text =
+            if path == "-" { input.unwrap_or_default().to_owned() } else { walker.content(&walker.target(path)) };
         out.push_str(&text);
     }
     if name == "tac" && is_known(&out) {
@@ -180,7 +212,10 @@ fn options_count(args: &[String]) -> usize {
 
 fn decode(walker: &Walker<'_>, name: &str, args: &[String], input: Option<&str>) -> String {
     let options = Options::read(args, "wi", &["wrap"]);
-    let decoding = options.has('d') || options.has('D') || options.has_long("decode", 1) || args.iter().any(|arg| arg == "-d" || arg.starts_with("-di"));
+    let decoding = options.has('d')
+        || options.has('D')
+        || options.has_long("decode", 1)
+        || args.iter().any(|arg| arg == "-d" || arg.starts_with("-di"));
     let operand = options.operands.iter().find(|path| *path != "base64" && *path != "enc");
     let text = match operand {
         Some(path) => walker.content(&walker.target(path)),
@@ -274,12 +309,19 @@ fn through(walker: &mut Walker<'_>, name: &str, args: &[String], input: Option<&
     if matches!(name, "cut" | "grep") && input.is_some_and(is_known) && args.iter().all(|arg| is_known(arg)) {
         return selected(name, args, input.unwrap_or_default());
     }
-    if name == "sed" && let Some(text) = substituted(args, input) {
+    if name == "sed"
+        && let Some(text) = substituted(args, input)
+    {
         return text;
     }
-    if matches!(name, "awk" | "gawk" | "mawk") && let (Some(text), [program]) = (input, args) {
+    if matches!(name, "awk" | "gawk" | "mawk")
+        && let (Some(text), [program]) = (input, args)
+    {
         if is_known(text) && program.trim() == "{print $1}" {
-            return text.lines().map(|line| line.split_whitespace().next().unwrap_or_default().to_owned() + "\n").collect();
+            return text
+                .lines()
+                .map(|line| line.split_whitespace().next().unwrap_or_default().to_owned() + "\n")
+                .collect();
         }
     }
     let mut read = passed(input.filter(|text| has_unknown(text)));
@@ -314,7 +356,8 @@ fn selected(name: &str, args: &[String], text: &str) -> String {
             return Some(line.chars().skip(from - 1).take(to.saturating_sub(from).saturating_add(1)).collect());
         }
         let (from, to) = range(options.values('f').first()?)?;
-        let fields: Vec<&str> = line.split(delimiter.as_str()).skip(from - 1).take(to.saturating_sub(from).saturating_add(1)).collect();
+        let fields: Vec<&str> =
+            line.split(delimiter.as_str()).skip(from - 1).take(to.saturating_sub(from).saturating_add(1)).collect();
         Some(fields.join(&delimiter))
     };
     let mut out = String::new();
@@ -339,10 +382,15 @@ fn substituted(args: &[String], input: Option<&str>) -> Option<String> {
     if parts.next().is_some() || flags.contains(['e', 'w']) {
         return None;
     }
-    let pattern = regex::RegexBuilder::new(&from.replace("\\(", "(").replace("\\)", ")")).size_limit(1 << 16).build().ok()?;
+    let pattern =
+        regex::RegexBuilder::new(&from.replace("\\(", "(").replace("\\)", ")")).size_limit(1 << 16).build().ok()?;
     let to = to.replace('$', "$$").replace('&', "${0}");
     let line = |line: &str| {
-        if flags.contains('g') { pattern.replace_all(line, to.as_str()).into_owned() } else { pattern.replace(line, to.as_str()).into_owned() }
+        if flags.contains('g') {
+            pattern.replace_all(line, to.as_str()).into_owned()
+        } else {
+            pattern.replace(line, to.as_str()).into_owned()
+        }
     };
     Some(text.lines().map(|text| line(text) + "\n").collect())
 }
@@ -364,7 +412,13 @@ fn listing(walker: &Walker<'_>, name: &str, args: &[String]) -> String {
         if args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('d')) {
             return operands.iter().map(|operand| format!("{operand}\n")).collect();
         }
-        return format!("{UNKNOWN}\n");
+        // The shell has already turned patterns into the names they match.
+        let matched: String = operands
+            .iter()
+            .filter(|operand| super::text::has_glob(operand))
+            .map(|operand| format!("{operand}\n"))
+            .collect();
+        return if matched.is_empty() { format!("{UNKNOWN}\n") } else { matched };
     }
     if name != "find" {
         return Target::inside(".", true) + "\n";
@@ -396,8 +450,14 @@ fn cygpath(path: &str) -> String {
 /// What a download gives, and where it goes.
 fn fetched(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
     let options = match name {
-        "curl" => Options::read(args, "oodFHXTubAekmrwxKEtyYzC", &["output", "data", "header", "request", "user", "form", "upload-file", "data-binary"]),
-        "wget" => Options::read(args, "OPoaeUitTwQ", &["output-document", "directory-prefix", "post-file", "post-data"]),
+        "curl" => Options::read(
+            args,
+            "oodFHXTubAekmrwxKEtyYzC",
+            &["output", "data", "header", "request", "user", "form", "upload-file", "data-binary"],
+        ),
+        "wget" => {
+            Options::read(args, "OPoaeUitTwQ", &["output-document", "directory-prefix", "post-file", "post-data"])
+        }
         _ => return FETCHED.to_string(),
     };
     let local = args.iter().any(|arg| arg == "--version" || arg == "--help" || arg == "-V");
@@ -406,14 +466,16 @@ fn fetched(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
     }
     let (short, long) = if name == "curl" { ('o', "output") } else { ('O', "output-document") };
     let file = options.values(short).into_iter().chain(options.long_values(long)).next();
-    let remote_name = (name == "curl" && (options.has('O') || options.has_long("remote-name", 8))) || (name == "wget" && file.is_none());
+    let remote_name = (name == "curl" && (options.has('O') || options.has_long("remote-name", 8)))
+        || (name == "wget" && file.is_none());
     if let Some(path) = file.filter(|path| path != "-" && path != "/dev/stdout") {
         walker.store(&path, FETCHED.to_string(), false);
         return String::new();
     }
     if remote_name {
         for url in options.operands.iter().filter(|url| url.contains('/')) {
-            let base = url.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned();
+            let base =
+                url.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned();
             if !base.is_empty() {
                 walker.store(&base, FETCHED.to_string(), false);
             }

@@ -12,24 +12,164 @@ use crate::facts::path::Access;
 
 /// Programs whose effects come from here, the gravest first.
 pub(super) const DESTRUCTIVE: &[&str] = &[
-    "rm", "dd", "shred", "find", "chmod", "chown", "mv", "cp", "tee", "truncate", "rmdir", "unlink", "rsync", "tar", "ln", "chgrp", "install", "wipe", "srm",
+    "rm", "dd", "shred", "find", "chmod", "chown", "mv", "cp", "tee", "truncate", "rmdir", "unlink", "rsync", "tar",
+    "ln", "chgrp", "install", "wipe", "srm",
 ];
 
 /// Destructive programs that an unlisted program's arguments may hide.
 pub(super) const HIDDEN: &[&str] = &[
-    "rm", "dd", "shred", "mkfs", "mkfs.ext4", "mkfs.xfs", "wipefs", "blkdiscard", "sh", "bash", "zsh", "dash", "sudo", "find", "chmod", "chown",
-    "python", "python3", "perl", "env", "xargs",
+    "rm",
+    "dd",
+    "shred",
+    "mkfs",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "wipefs",
+    "blkdiscard",
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "sudo",
+    "find",
+    "chmod",
+    "chown",
+    "python",
+    "python3",
+    "perl",
+    "env",
+    "xargs",
 ];
 
 /// Programs whose operands are data, never a command of their own.
 const FAMILIAR: &[&str] = &[
-    "echo", "printf", "cat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "ls", "git", "gh", "glab", "hub", "jq", "yq", "sed", "awk", "head", "tail", "sort",
-    "uniq", "wc", "cut", "tr", "diff", "cmp", "file", "stat", "man", "info", "tldr", "which", "type", "whereis", "apropos", "curl", "wget", "tee", "touch",
-    "mkdir", "basename", "dirname", "date", "sleep", "seq", "yes", "less", "more", "vi", "vim", "nvim", "nano", "emacs", "code", "logger", "wall", "write",
-    "notify-send", "say", "slack", "make", "cmake", "cargo", "go", "npm", "pip", "pip3", "apt", "apt-get", "dnf", "yum", "brew", "pacman", "systemctl",
-    "journalctl", "tar", "zip", "unzip", "rsync", "scp", "cp", "mv", "ln", "psql", "mysql", "sqlite3", "redis-cli", "mongosh", "aws", "gcloud", "az", "terraform",
-    "helm", "alias", "expr", "pgrep", "pkill", "kill", "killall", "dpkg", "rpm", "snap", "flatpak", "crontab", "at", "tty", "column", "fzf", "jira", "trash", "mail",
-    "comm", "join", "paste", "od", "strings", "xxd", "base64", "md5sum", "sha256sum", "cksum", "shellcheck", "shfmt", "bats", "history", "fc",
+    "echo",
+    "printf",
+    "cat",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "ag",
+    "ack",
+    "ls",
+    "git",
+    "gh",
+    "glab",
+    "hub",
+    "jq",
+    "yq",
+    "sed",
+    "awk",
+    "head",
+    "tail",
+    "sort",
+    "uniq",
+    "wc",
+    "cut",
+    "tr",
+    "diff",
+    "cmp",
+    "file",
+    "stat",
+    "man",
+    "info",
+    "tldr",
+    "which",
+    "type",
+    "whereis",
+    "apropos",
+    "curl",
+    "wget",
+    "tee",
+    "touch",
+    "mkdir",
+    "basename",
+    "dirname",
+    "date",
+    "sleep",
+    "seq",
+    "yes",
+    "less",
+    "more",
+    "vi",
+    "vim",
+    "nvim",
+    "nano",
+    "emacs",
+    "code",
+    "logger",
+    "wall",
+    "write",
+    "notify-send",
+    "say",
+    "slack",
+    "make",
+    "cmake",
+    "cargo",
+    "go",
+    "npm",
+    "pip",
+    "pip3",
+    "apt",
+    "apt-get",
+    "dnf",
+    "yum",
+    "brew",
+    "pacman",
+    "systemctl",
+    "journalctl",
+    "tar",
+    "zip",
+    "unzip",
+    "rsync",
+    "scp",
+    "cp",
+    "mv",
+    "ln",
+    "psql",
+    "mysql",
+    "sqlite3",
+    "redis-cli",
+    "mongosh",
+    "aws",
+    "gcloud",
+    "az",
+    "terraform",
+    "helm",
+    "alias",
+    "expr",
+    "pgrep",
+    "pkill",
+    "kill",
+    "killall",
+    "dpkg",
+    "rpm",
+    "snap",
+    "flatpak",
+    "crontab",
+    "at",
+    "tty",
+    "column",
+    "fzf",
+    "jira",
+    "trash",
+    "mail",
+    "comm",
+    "join",
+    "paste",
+    "od",
+    "strings",
+    "xxd",
+    "base64",
+    "md5sum",
+    "sha256sum",
+    "cksum",
+    "shellcheck",
+    "shfmt",
+    "bats",
+    "history",
+    "fc",
 ];
 
 pub(super) fn is_familiar(name: &str) -> bool {
@@ -38,8 +178,27 @@ pub(super) fn is_familiar(name: &str) -> bool {
 
 /// Cmdlets of PowerShell, whose names have a dash and no case.
 pub(super) fn is_cmdlet(lower: &str) -> bool {
-    let verbs = ["remove", "clear", "format", "invoke", "stop", "start", "set", "new", "restart", "initialize", "get", "out", "add", "reset", "disable", "write"];
-    lower.split_once('-').is_some_and(|(verb, noun)| verbs.contains(&verb) && noun.chars().all(|c| c.is_ascii_alphabetic()) && !noun.is_empty())
+    let verbs = [
+        "remove",
+        "clear",
+        "format",
+        "invoke",
+        "stop",
+        "start",
+        "set",
+        "new",
+        "restart",
+        "initialize",
+        "get",
+        "out",
+        "add",
+        "reset",
+        "disable",
+        "write",
+    ];
+    lower.split_once('-').is_some_and(|(verb, noun)| {
+        verbs.contains(&verb) && noun.chars().all(|c| c.is_ascii_alphabetic()) && !noun.is_empty()
+    })
 }
 
 /// The effects of a program call. Commands that it runs in turn are walked here too.
@@ -48,7 +207,9 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         return Vec::new();
     }
     match name {
-        "rm" | "rmdir" | "unlink" | "srm" | "grm" | "trash" | "remove-item" | "ri" | "rimraf" | "del-cli" => remove(walker, name, args),
+        "rm" | "rmdir" | "unlink" | "srm" | "grm" | "trash" | "remove-item" | "ri" | "rimraf" | "del-cli" => {
+            remove(walker, name, args)
+        }
         "rd" | "del" | "erase" => remove_windows(walker, args),
         "shred" | "wipe" => overwrite_all(walker, "shred", args, "nsx"),
         "truncate" => overwrite_all(walker, "truncate", args, "sro"),
@@ -67,16 +228,21 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         "git" => git::acts(walker, args),
         "crontab" => crontab(walker, args),
         "at" | "batch" => {
-            if let Some(text) = walker.env.stdin.clone().filter(|_| !args.iter().any(|arg| matches!(arg.as_str(), "-l" | "-d" | "-r"))) {
+            if let Some(text) =
+                walker.env.stdin.clone().filter(|_| !args.iter().any(|arg| matches!(arg.as_str(), "-l" | "-d" | "-r")))
+            {
                 walker.subshell(|walker| walker.run_text(&text));
             }
             Vec::new()
         }
-        "cat" | "head" | "tail" | "less" | "more" | "bat" | "tac" | "nl" | "xxd" | "base64" | "base32" | "strings" | "od" | "hexdump" | "sort" | "uniq"
-        | "cut" | "grep" | "egrep" | "fgrep" | "rg" | "awk" | "sed" | "openssl" | "gpg" | "zip" | "gzip" | "7z" | "scp" | "source" | "wc" | "file" | "diff" | "vi"
-        | "vim" | "nano" | "dd_read" | "xz" | "bzip2" | "python_read" | "rev" | "paste" | "age" => readers(walker, name, args),
-        "curl" | "wget" | "http" | "nc" | "ncat" | "netcat" | "socat" | "dig" | "nslookup" | "ping" | "host" | "mail" | "sendmail" | "ftp" | "aws" | "gsutil" | "rclone"
-        | "telnet" | "xh" | "https" | "drill" => network(walker, name, args),
+        "cat" | "head" | "tail" | "less" | "more" | "bat" | "tac" | "nl" | "xxd" | "base64" | "base32" | "strings"
+        | "od" | "hexdump" | "sort" | "uniq" | "cut" | "grep" | "egrep" | "fgrep" | "rg" | "awk" | "sed"
+        | "openssl" | "gpg" | "zip" | "gzip" | "7z" | "scp" | "source" | "wc" | "file" | "diff" | "vi" | "vim"
+        | "nano" | "dd_read" | "xz" | "bzip2" | "python_read" | "rev" | "paste" | "age" => readers(walker, name, args),
+        "curl" | "wget" | "http" | "nc" | "ncat" | "netcat" | "socat" | "dig" | "nslookup" | "ping" | "host"
+        | "mail" | "sendmail" | "ftp" | "aws" | "gsutil" | "rclone" | "telnet" | "xh" | "https" | "drill" => {
+            network(walker, name, args)
+        }
         "cmd" | "powershell" | "pwsh" => super::windows::run(walker, name, args),
         _ => Vec::new(),
     }
@@ -88,17 +254,23 @@ fn network(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
     let mut secret = args.iter().any(|arg| arg.contains(SECRET));
     secret |= walker.env.stdin.as_deref().is_some_and(|text| text.contains(SECRET));
     for arg in args {
-        let path = arg.rsplit_once('@').map_or(arg.as_str(), |(head, path)| if head.contains("://") { "" } else { path });
+        let path =
+            arg.rsplit_once('@').map_or(arg.as_str(), |(head, path)| if head.contains("://") { "" } else { path });
         if path.is_empty() || path == "-" || path.contains("://") || path.starts_with('-') {
             continue;
         }
-        let carried = arg.contains('@') || args.iter().any(|option| matches!(option.as_str(), "-T" | "--upload-file" | "--post-file" | "cp" | "copy"));
+        let carried = arg.contains('@')
+            || args
+                .iter()
+                .any(|option| matches!(option.as_str(), "-T" | "--upload-file" | "--post-file" | "cp" | "copy"));
         if carried {
             let target = walker.target(path);
             secret |= walker.content(&target).contains(SECRET);
         }
     }
-    if let Some(path) = args.iter().find_map(|arg| arg.strip_prefix("--post-file=").or_else(|| arg.strip_prefix("--body-file="))) {
+    if let Some(path) =
+        args.iter().find_map(|arg| arg.strip_prefix("--post-file=").or_else(|| arg.strip_prefix("--body-file=")))
+    {
         let target = walker.target(path);
         secret |= walker.content(&target).contains(SECRET);
     }
@@ -109,14 +281,21 @@ fn network(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
         let short = if name == "curl" { "o" } else { "O" };
         let options = Options::read(args, short, &["output", "output-document"]);
         let first = short.chars().next().unwrap_or('o');
-        for path in options.values(first).into_iter().chain(options.long_values("output")).chain(options.long_values("output-document")) {
+        for path in options
+            .values(first)
+            .into_iter()
+            .chain(options.long_values("output"))
+            .chain(options.long_values("output-document"))
+        {
             if path != "-" {
                 acts.extend(walker.acts("overwrite", &[path], false, Access::Write));
             }
         }
     }
     for arg in args {
-        if let Some(command) = arg.strip_prefix("EXEC:").or_else(|| arg.strip_prefix("SYSTEM:")).or_else(|| arg.strip_prefix("exec:")) {
+        if let Some(command) =
+            arg.strip_prefix("EXEC:").or_else(|| arg.strip_prefix("SYSTEM:")).or_else(|| arg.strip_prefix("exec:"))
+        {
             let text = command.split(',').next().unwrap_or_default().trim_matches(['"', '\'']).to_owned();
             walker.subshell(|walker| walker.run_text(&text));
         }
@@ -125,7 +304,8 @@ fn network(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
 }
 
 fn readers(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
-    let mut operands: Vec<String> = args.iter().filter(|arg| !arg.starts_with('-') && !arg.is_empty()).cloned().collect();
+    let mut operands: Vec<String> =
+        args.iter().filter(|arg| !arg.starts_with('-') && !arg.is_empty()).cloned().collect();
     let scripted = matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk");
     if scripted && !operands.is_empty() && !args.iter().any(|arg| arg == "-e" || arg == "-f") {
         operands.remove(0);
@@ -143,7 +323,8 @@ fn readers(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
         let span = walker.span.clone();
         walker.notes.path(&target, Access::Read, span);
         // A search or an edit shows less than printing a file does.
-        let effect = if scripted || matches!(name, "file" | "wc" | "diff" | "vi" | "vim" | "nano") { "inspect" } else { "read" };
+        let effect =
+            if scripted || matches!(name, "file" | "wc" | "diff" | "vi" | "vim" | "nano") { "inspect" } else { "read" };
         acts.push(Act::new(effect, target.kinds));
     }
     if name == "sed" {
@@ -173,7 +354,10 @@ fn remove(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
         return remove_powershell(walker, args);
     }
     let options = Options::read(args, "", &["interactive", "parents"]);
-    let recursive = options.has('r') || options.has('R') || options.has_long("recursive", 1) || matches!(name, "srm" | "rimraf" | "del-cli");
+    let recursive = options.has('r')
+        || options.has('R')
+        || options.has_long("recursive", 1)
+        || matches!(name, "srm" | "rimraf" | "del-cli");
     walker.acts("delete", &options.operands, recursive, Access::Delete)
 }
 
@@ -197,7 +381,9 @@ fn overwrite_all(walker: &mut Walker<'_>, effect: &'static str, args: &[String],
             act.effect = "write-device";
         }
     }
-    if effect == "shred" && options.operands.iter().any(|path| walker.target(path).contents || walker.kinds_of(path).fatal()) {
+    if effect == "shred"
+        && options.operands.iter().any(|path| walker.target(path).contents || walker.kinds_of(path).fatal())
+    {
         acts.extend(walker.acts("delete", &options.operands, true, Access::Delete));
     }
     acts
@@ -282,9 +468,7 @@ fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
         walker.files.insert(inside.clone(), text);
     }
     let known = walker.binaries.get(&from.path).cloned();
-    let program = known.or_else(|| {
-        (from.path.contains("/bin/") || from.path.contains("/sbin/")).then(|| base.clone())
-    });
+    let program = known.or_else(|| (from.path.contains("/bin/") || from.path.contains("/sbin/")).then(|| base.clone()));
     if let Some(program) = program {
         walker.binaries.insert(to.path, program.clone());
         walker.binaries.insert(inside, program);
@@ -295,7 +479,8 @@ fn link(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let options = Options::read(args, "tS", &["target-directory", "suffix"]);
     let Some((name, sources)) = options.operands.split_last() else { return Vec::new() };
     let forced = options.has('f') || options.has_long("force", 2);
-    let mut acts = walker.acts(if forced { "overwrite" } else { "link" }, std::slice::from_ref(name), false, Access::Write);
+    let mut acts =
+        walker.acts(if forced { "overwrite" } else { "link" }, std::slice::from_ref(name), false, Access::Write);
     for source in sources {
         remember_copy(walker, source, name);
         let kinds = walker.kinds_of(source);
@@ -305,8 +490,25 @@ fn link(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
 }
 
 fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
-    let options = Options::read(args, "efBTM", &["rsh", "exclude", "include", "files-from", "exclude-from", "rsync-path", "filter", "log-file", "port", "bwlimit"]);
-    for text in options.values('e').into_iter().chain(options.long_values("rsh")).chain(options.long_values("rsync-path")) {
+    let options = Options::read(
+        args,
+        "efBTM",
+        &[
+            "rsh",
+            "exclude",
+            "include",
+            "files-from",
+            "exclude-from",
+            "rsync-path",
+            "filter",
+            "log-file",
+            "port",
+            "bwlimit",
+        ],
+    );
+    for text in
+        options.values('e').into_iter().chain(options.long_values("rsh")).chain(options.long_values("rsync-path"))
+    {
         walker.subshell(|walker| walker.run_text(&text));
     }
     let Some((destination, sources)) = options.operands.split_last() else { return Vec::new() };
@@ -317,7 +519,9 @@ fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         acts.push(Act::new("send-secret", Kinds::default()));
     }
     if !remote {
-        let deletes = options.has_long("delete", 6) || options.has_long("delete-after", 8) || options.has_long("delete-before", 8);
+        let deletes = options.has_long("delete", 6)
+            || options.has_long("delete-after", 8)
+            || options.has_long("delete-before", 8);
         acts.extend(write_to(walker, destination, "overwrite"));
         if deletes && !(options.has('n') || options.has_long("dry-run", 3)) {
             acts.extend(walker.acts("delete", std::slice::from_ref(destination), true, Access::Delete));
@@ -340,7 +544,21 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let options = Options::read(
         &args,
         "fCTXIbgKNVF",
-        &["file", "directory", "files-from", "exclude-from", "use-compress-program", "checkpoint-action", "to-command", "exclude", "transform", "info-script", "new-volume-script", "rsh-command", "rmt-command"],
+        &[
+            "file",
+            "directory",
+            "files-from",
+            "exclude-from",
+            "use-compress-program",
+            "checkpoint-action",
+            "to-command",
+            "exclude",
+            "transform",
+            "info-script",
+            "new-volume-script",
+            "rsh-command",
+            "rmt-command",
+        ],
     );
     for action in options.long_values("checkpoint-action") {
         if let Some(text) = action.strip_prefix("exec=") {
@@ -369,7 +587,8 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     if options.has_long("remove-files", 8) {
         acts.extend(walker.acts("delete", &options.operands, true, Access::Delete));
     }
-    let files: Vec<String> = options.values('f').into_iter().chain(options.long_values("file")).filter(|path| path != "-").collect();
+    let files: Vec<String> =
+        options.values('f').into_iter().chain(options.long_values("file")).filter(|path| path != "-").collect();
     if options.has('c') || options.has('r') || options.has('u') || options.has_long("create", 3) {
         for file in &files {
             acts.extend(write_to(walker, file, "overwrite"));
@@ -382,7 +601,9 @@ fn chmod(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let options = Options::read(args, "", &["reference"]);
     let recursive = options.has('R') || options.has_long("recursive", 4);
     // `chmod -x file`: the mode looks like an option.
-    let dashed = args.iter().find(|arg| arg.len() > 1 && arg.starts_with('-') && arg.chars().skip(1).all(|c| "rwxXst".contains(c)));
+    let dashed = args
+        .iter()
+        .find(|arg| arg.len() > 1 && arg.starts_with('-') && arg.chars().skip(1).all(|c| "rwxXst".contains(c)));
     let (mode, operands) = match (dashed, options.operands.split_first()) {
         (Some(mode), _) => (mode.as_str(), options.operands.as_slice()),
         (None, Some((mode, operands))) => (mode.as_str(), operands),
@@ -428,14 +649,37 @@ fn mode_effect(mode: &str) -> Option<&'static str> {
 
 /// Modes that take everyone's access away.
 fn mode_locks(mode: &str) -> bool {
-    matches!(mode, "000" | "0" | "0000" | "00" | "a-rwx" | "a=" | "ugo-rwx" | "-rwx" | "u=,g=,o=" | "a-x" | "-x" | "a-r" | "-r" | "ugo=" | "=")
+    matches!(
+        mode,
+        "000"
+            | "0"
+            | "0000"
+            | "00"
+            | "a-rwx"
+            | "a="
+            | "ugo-rwx"
+            | "-rwx"
+            | "u=,g=,o="
+            | "a-x"
+            | "-x"
+            | "a-r"
+            | "-r"
+            | "ugo="
+            | "="
+    )
 }
 
 /// Programs that take an owner (or a label) before their paths, or none.
 fn ownership(walker: &mut Walker<'_>, args: &[String], owners: usize) -> Vec<Act> {
     let options = Options::read(args, "mMxXp", &["from", "reference", "modify", "set"]);
-    let recursive = options.has('R') || options.has_long("recursive", 3) || args.iter().any(|arg| arg.eq_ignore_ascii_case("/t") || arg.eq_ignore_ascii_case("/r"));
-    let operands: Vec<String> = if options.has_long("reference", 3) { options.operands.clone() } else { options.operands.iter().skip(owners).cloned().collect() };
+    let recursive = options.has('R')
+        || options.has_long("recursive", 3)
+        || args.iter().any(|arg| arg.eq_ignore_ascii_case("/t") || arg.eq_ignore_ascii_case("/r"));
+    let operands: Vec<String> = if options.has_long("reference", 3) {
+        options.operands.clone()
+    } else {
+        options.operands.iter().skip(owners).cloned().collect()
+    };
     walker.acts("ownership", &operands, recursive, Access::Write)
 }
 
@@ -472,7 +716,8 @@ pub(super) fn cron_lines(walker: &mut Walker<'_>, text: &str) {
         } else {
             None
         };
-        if let Some(command) = command.map(str::trim).filter(|command| is_known(command) || !command.contains(FETCHED)) {
+        if let Some(command) = command.map(str::trim).filter(|command| is_known(command) || !command.contains(FETCHED))
+        {
             let command = command.strip_prefix("root ").unwrap_or(command).to_owned();
             walker.subshell(|walker| walker.run_text(&command));
         }

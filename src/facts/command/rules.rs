@@ -362,7 +362,8 @@ fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
         if let Some(long) = option.strip_prefix("--") {
             let Some(given) = arg.strip_prefix("--") else { return false };
             let given = given.split('=').next().unwrap_or_default();
-            given == long || (abbreviated && given.len() >= 5 && long.starts_with(given) && given.len() + 3 >= long.len())
+            given == long
+                || (abbreviated && given.len() >= 5 && long.starts_with(given) && given.len() + 3 >= long.len())
         } else {
             match (option.strip_prefix('-'), arg.strip_prefix('-')) {
                 (Some(short), Some(given)) if short.chars().count() == 1 => {
@@ -375,9 +376,10 @@ fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
 }
 
 fn has_subcommand(args: &[String], words: &[String]) -> bool {
-    // One operand before it may be the value of an option (`git -C dir`, `kubectl -n space`).
+    // The first operand may be the value of an option before it (`git -C dir`, `kubectl -n space`).
     let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).take(words.len() + 1).collect();
-    (0..2).any(|from| {
+    let starts = if args.first().is_some_and(|arg| arg.starts_with('-')) { 2 } else { 1 };
+    (0..starts).any(|from| {
         words.iter().enumerate().all(|(i, word)| operands.get(from + i).is_some_and(|operand| *operand == word))
     })
 }

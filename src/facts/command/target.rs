@@ -2,6 +2,10 @@
 
 use std::path::{Component, Path};
 
+use super::places::{
+    AUTH, CREDENTIALS, CREDENTIALS_ABSOLUTE, CRITICAL, DISKS, HARMLESS, HISTORY, STARTUP, STARTUP_ABSOLUTE,
+    SYSTEM_DIRS, TOP,
+};
 use super::text::{STAR, UNKNOWN, has_glob, has_unknown, is_glob, is_known, is_unknown, matches};
 use crate::facts::Surroundings;
 
@@ -116,90 +120,6 @@ impl Kinds {
     }
 }
 
-/// What stands directly in the root directory.
-const TOP: &[&str] = &[
-    "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "opt", "proc", "root", "run", "sbin", "srv", "sys",
-    "usr", "var", "tmp", "mnt", "media", "lost+found", "Users", "System", "Library", "Applications", "Volumes",
-    "private", "nix", "efi", "vmlinuz", "initrd.img",
-];
-
-/// Directories whose loss breaks the system, as paths without the leading slash.
-const SYSTEM_DIRS: &[&str] = &[
-    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin", "srv", "sys", "usr",
-    "var", "System", "Library", "Applications", "private", "private/etc", "private/var", "nix", "nix/store", "efi",
-    "boot/efi", "boot/grub", "boot/grub2", "etc/pam.d", "etc/ssh", "etc/ssl", "etc/systemd", "etc/init.d",
-    "etc/sudoers.d", "etc/apt", "etc/security", "etc/network", "etc/alternatives", "etc/ld.so.conf.d",
-    "lib/modules", "lib/systemd", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib/firmware", "usr/bin",
-    "usr/lib", "usr/lib32", "usr/lib64", "usr/libexec", "usr/local", "usr/local/bin", "usr/local/lib",
-    "usr/local/sbin", "usr/sbin", "usr/share", "usr/include", "usr/lib/systemd", "usr/lib/modules",
-    "usr/lib/x86_64-linux-gnu", "var/lib", "var/log", "var/spool", "var/run", "var/lib/dpkg", "var/lib/rpm",
-    "var/lib/docker", "var/lib/postgresql", "var/lib/mysql", "var/lib/etcd", "var/lib/kubelet", "var/lib/pacman", "var/lib/apt",
-    "var/mail", "var/www", "System/Library", "Library/LaunchDaemons",
-];
-
-/// Single files that the system cannot do without (patterns over the absolute path).
-const CRITICAL: &[&str] = &[
-    "/etc/passwd*", "/etc/shadow*", "/etc/group*", "/etc/gshadow*", "/etc/sudoers*", "/etc/fstab", "/etc/crypttab",
-    "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/inittab", "/etc/pam.d/*", "/etc/ssh/sshd_config", "/etc/default/grub",
-    "/bin/sh", "/bin/bash", "/bin/dash", "/bin/ls", "/bin/cat", "/bin/rm", "/bin/cp", "/bin/mv", "/bin/login", "/bin/su", "/bin/mount",
-    "/bin/systemctl", "/bin/busybox", "/bin/zsh", "/sbin/init", "/sbin/ldconfig", "/sbin/agetty", "/usr/bin/sh", "/usr/bin/bash",
-    "/usr/bin/dash", "/usr/bin/env", "/usr/bin/sudo", "/usr/bin/su", "/usr/bin/login", "/usr/bin/ls", "/usr/bin/cat", "/usr/bin/dpkg",
-    "/usr/bin/apt*", "/usr/bin/rpm", "/usr/bin/systemctl", "/usr/bin/python3", "/usr/bin/perl", "/usr/bin/ssh", "/usr/sbin/sshd",
-    "/usr/sbin/init", "/lib*/ld-*", "/lib*/libc.*", "/lib*/libc-*", "/lib*/*/libc.*", "/lib*/*/ld-*", "/usr/lib*/ld-*",
-    "/usr/lib*/libc.*", "/usr/lib*/*/libc.*", "/usr/lib*/*/ld-*", "/lib*/libcrypt*", "/lib*/systemd/systemd",
-    "/boot/*", "/vmlinuz*", "/initrd*", "/var/lib/dpkg/status", "/var/lib/rpm/*", "/sys/firmware/efi/*",
-];
-
-/// Credentials, relative to a home directory or absolute.
-const CREDENTIALS: &[&str] = &[
-    ".ssh/id_*", ".ssh", ".ssh/*_rsa", ".ssh/*.pem", ".ssh/*key*", ".gnupg", ".gnupg/*", ".aws", ".aws/credentials", ".aws/*", ".netrc",
-    ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc", ".docker/config.json", ".kube", ".kube/config",
-    ".config/gcloud", ".config/gcloud/*", ".azure", ".azure/*", ".config/gh/hosts.yml", ".password-store",
-    ".password-store/*", ".local/share/keyrings*", ".mozilla/*", ".config/google-chrome/*", ".vault-token", ".config/op/*",
-    ".cargo/credentials*", ".terraform.d/credentials*", ".config/rclone/rclone.conf", ".bitcoin/*", ".electrum/*",
-    ".claude/.credentials.json", ".codex/auth.json", ".config/hub", ".gem/credentials", ".m2/settings.xml", ".s3cfg", ".boto",
-    "Library/Keychains", "Library/Keychains/*",
-];
-
-const CREDENTIALS_ABSOLUTE: &[&str] = &[
-    "/etc/shadow*", "/etc/gshadow*", "/etc/sudoers*", "/etc/ssh/*_key", "/etc/ssl/private*", "/proc/*/environ",
-    "/var/run/secrets/*", "/run/secrets/*", "/etc/kubernetes/*.conf", "/etc/krb5.keytab", "/etc/master.passwd", "/proc/kcore",
-    "/dev/mem", "/var/lib/sss/*",
-];
-
-/// Files that run at start or log-in, relative to a home directory.
-const STARTUP: &[&str] = &[
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
-    ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xinitrc", ".xprofile", ".xsession", ".vimrc", ".config/fish/*",
-    ".config/autostart/*", ".config/systemd/user*", ".config/nvim/init*", ".ssh/authorized_keys*", ".ssh/rc", ".ssh/config",
-    ".ssh/environment", ".gitconfig", ".config/git/*", ".pam_environment", ".config/environment.d/*", "Library/LaunchAgents*", ".tmux.conf",
-    ".local/share/systemd/user*", ".pythonrc*", ".config/plasma-workspace/*",
-];
-
-const STARTUP_ABSOLUTE: &[&str] = &[
-    "/etc/cron*", "/var/spool/cron*", "/etc/systemd/*", "/lib/systemd/*", "/usr/lib/systemd/*", "/etc/init.d/*",
-    "/etc/rc.local", "/etc/rc*.d/*", "/etc/profile*", "/etc/bash.bashrc", "/etc/bashrc", "/etc/environment", "/etc/zsh*",
-    "/etc/ld.so.preload", "/etc/xdg/autostart/*", "/etc/udev/*", "/etc/modules*", "/etc/modprobe.d/*", "/etc/update-motd.d/*",
-    "/Library/LaunchDaemons*", "/Library/LaunchAgents*", "/etc/apt/apt.conf.d/*", "/etc/NetworkManager/dispatcher.d/*", "/etc/at.*",
-];
-
-const AUTH: &[&str] = &[
-    "/etc/sudoers*", "/etc/passwd*", "/etc/shadow*", "/etc/group*", "/etc/gshadow*", "/etc/pam.d*", "/etc/doas.conf",
-    "/etc/polkit-1*", "/etc/security/*", "/etc/ssh/sshd_config*", "/etc/login.defs",
-];
-
-const HISTORY: &[&str] = &[".bash_history", ".zsh_history", ".history", ".python_history", ".mysql_history", ".psql_history", ".lesshst"];
-
-/// Block devices, by the name under `/dev`.
-const DISKS: &[&str] = &[
-    "sd?", "sd?[0-9]*", "sd??", "hd?", "hd?[0-9]*", "vd?", "vd?[0-9]*", "xvd?", "xvd?[0-9]*", "nvme*", "mmcblk*", "disk[0-9]*",
-    "rdisk[0-9]*", "md[0-9]*", "md/*", "dm-*", "mapper/*", "loop[0-9]*", "nbd*", "pmem*", "vg*/*", "disk/*", "ada[0-9]*", "da[0-9]*",
-    "sr[0-9]*", "mtd*", "zvol/*", "ram[0-9]*", "bcache*", "drbd*", "nvd*", "wd[0-9]*", "volgroup*/*", "VolGroup*/*", "ubuntu-vg/*", "pve/*", "mem", "kmem", "port",
-];
-
-/// Names under `/dev` that are harmless to write.
-const HARMLESS: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdin", "stdout", "stderr", "console"];
-
 /// An operand, resolved by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -232,12 +152,15 @@ fn like(pattern: &str, path: &str) -> bool {
     if literal.len() == pattern.len() {
         return path == pattern || (has_glob(path) && matches(path, pattern));
     }
-    (path.starts_with(literal) || has_glob(path)) && (matches(&star(pattern), path) || (has_glob(path) && path_meets(path, pattern)))
+    (path.starts_with(literal) || has_glob(path))
+        && (matches(&star(pattern), path) || (has_glob(path) && path_meets(path, pattern)))
 }
 
 /// Whether a globbed path can name something that a listed pattern names, for patterns that end in `*`.
 fn path_meets(path: &str, pattern: &str) -> bool {
-    pattern.strip_suffix('*').is_some_and(|head| !head.contains(['*', '?', '[']) && matches(path, head.trim_end_matches('/')))
+    pattern
+        .strip_suffix('*')
+        .is_some_and(|head| !head.contains(['*', '?', '[']) && matches(path, head.trim_end_matches('/')))
 }
 
 impl Places<'_> {
@@ -342,7 +265,13 @@ impl Places<'_> {
         }
         if of_parent.has(Kind::SystemDir) || of_parent.has(Kind::System) {
             kinds = kinds.and(Kind::System);
-            if last && parent.matches('/').count() == 1 && parent != "/opt" && parent != "/var" && parent != "/srv" && parent != "/run" {
+            if last
+                && parent.matches('/').count() == 1
+                && parent != "/opt"
+                && parent != "/var"
+                && parent != "/srv"
+                && parent != "/run"
+            {
                 kinds = kinds.and(Kind::SystemDir);
             }
         }
@@ -408,7 +337,7 @@ impl Places<'_> {
             return kinds.union(self.device(path));
         }
         if let Some(rest) = self.below_home(path) {
-            if listed(CREDENTIALS, rest) {
+            if listed(CREDENTIALS, rest) && !rest.ends_with(".pub") {
                 kinds = kinds.and(Kind::Credential);
             }
             if listed(STARTUP, rest) {
@@ -418,9 +347,19 @@ impl Places<'_> {
                 kinds = kinds.and(Kind::History);
             }
         }
-        if path.starts_with("/etc") || path.starts_with("/proc") || path.starts_with("/sys") || path.starts_with("/var")
-            || path.starts_with("/lib") || path.starts_with("/usr") || path.starts_with("/boot") || path.starts_with("/bin")
-            || path.starts_with("/sbin") || path.starts_with("/Library") || path.starts_with("/run") || path.starts_with("/vm") || path.starts_with("/init")
+        if path.starts_with("/etc")
+            || path.starts_with("/proc")
+            || path.starts_with("/sys")
+            || path.starts_with("/var")
+            || path.starts_with("/lib")
+            || path.starts_with("/usr")
+            || path.starts_with("/boot")
+            || path.starts_with("/bin")
+            || path.starts_with("/sbin")
+            || path.starts_with("/Library")
+            || path.starts_with("/run")
+            || path.starts_with("/vm")
+            || path.starts_with("/init")
         {
             for (patterns, kind) in [
                 (CRITICAL, Kind::Critical),
@@ -440,7 +379,12 @@ impl Places<'_> {
         let mut kinds = Kinds::default();
         let workspace = self.here.workspace.as_path();
         let name = as_path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name == ".env" || (name.starts_with(".env.") && !name.ends_with("example") && !name.ends_with("sample") && !name.ends_with("template")) {
+        if name == ".env"
+            || (name.starts_with(".env.")
+                && !name.ends_with("example")
+                && !name.ends_with("sample")
+                && !name.ends_with("template"))
+        {
             kinds = kinds.and(Kind::DotEnv);
         }
         if name == "id_rsa" || name == "id_ed25519" || name == "id_ecdsa" {
@@ -464,8 +408,11 @@ impl Places<'_> {
         if self.is_home(path) {
             return kinds.and(Kind::Home);
         }
-        if self.below_home(path).is_some() {
-            return kinds.and(Kind::HomePart);
+        if let Some(rest) = self.below_home(path) {
+            let cache = [".cache/", ".npm/_cacache", "Library/Caches/", ".local/share/Trash/"]
+                .iter()
+                .any(|place| rest.starts_with(place));
+            return if cache { kinds.and(Kind::HomePart).and(Kind::Temp) } else { kinds.and(Kind::HomePart) };
         }
         if let ["mnt" | "media" | "Volumes", rest @ ..] = relative.split('/').collect::<Vec<_>>().as_slice() {
             let users = matches!(rest, [_, "Users" | "Windows" | "home" | "etc"] | [_, "Users", _]);
@@ -550,7 +497,8 @@ fn listed_under_dev(path: &str) -> bool {
             .any(|prefix| !known.is_empty() && known.starts_with(prefix));
     }
     DISKS.iter().any(|pattern| matches(&star(pattern), name))
-        || (has_glob(name) && ["sda", "sdb", "sda1", "nvme0n1", "vda", "hda", "disk0"].iter().any(|disk| matches(name, disk)))
+        || (has_glob(name)
+            && ["sda", "sdb", "sda1", "nvme0n1", "vda", "hda", "disk0"].iter().any(|disk| matches(name, disk)))
 }
 
 /// Takes a trailing `/*` (also `/.*`, `/**`, `/{*,.*}`) off a path.
@@ -583,11 +531,23 @@ fn windows(text: &str) -> Option<Target> {
             return Some(Target { path: text.to_owned(), kinds: Kinds::of(Kind::Disk), contents: false });
         }
         let lower = text.to_ascii_lowercase();
-        let known = ["%userprofile%", "%systemroot%", "%systemdrive%", "%windir%", "$env:userprofile", "$env:systemroot", "$home", "%homepath%", "$env:systemdrive", "$env:windir"];
-        return known
-            .iter()
-            .any(|name| lower.trim_end_matches(['\\', '/', '*', STAR]) == *name)
-            .then(|| Target { path: text.to_owned(), kinds: Kinds::of(Kind::Drive), contents: false });
+        let known = [
+            "%userprofile%",
+            "%systemroot%",
+            "%systemdrive%",
+            "%windir%",
+            "$env:userprofile",
+            "$env:systemroot",
+            "$home",
+            "%homepath%",
+            "$env:systemdrive",
+            "$env:windir",
+        ];
+        return known.iter().any(|name| lower.trim_end_matches(['\\', '/', '*', STAR]) == *name).then(|| Target {
+            path: text.to_owned(),
+            kinds: Kinds::of(Kind::Drive),
+            contents: false,
+        });
     }
     let rest: String = chars.as_str().replace('\\', "/");
     if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(STAR) {
@@ -596,7 +556,8 @@ fn windows(text: &str) -> Option<Target> {
     let rest = rest.trim_matches(['/', STAR, '*', '.']).to_ascii_lowercase();
     let parts = rest.split('/').count();
     let whole = rest.is_empty()
-        || (parts == 1 && ["windows", "users", "program files", "program files (x86)", "programdata"].contains(&rest.as_str()))
+        || (parts == 1
+            && ["windows", "users", "program files", "program files (x86)", "programdata"].contains(&rest.as_str()))
         || rest == "windows/system32"
         || (parts == 2 && rest.starts_with("users/"));
     let kinds = if whole { Kinds::of(Kind::Drive) } else { Kinds::of(Kind::Outside) };
@@ -648,7 +609,9 @@ mod tests {
     fn operands_have_the_kinds_they_stand_for() {
         let here = Surroundings::new("/home/alice/proj", "/home/alice");
         let places = Places { here: &here, cwd: "/home/alice/proj", home: "/home/alice", mounts: None };
-        let live = |text: &str| text.chars().map(|c| if c == '$' { UNKNOWN } else { super::super::text::glob_char(c) }).collect::<String>();
+        let live = |text: &str| {
+            text.chars().map(|c| if c == '$' { UNKNOWN } else { super::super::text::glob_char(c) }).collect::<String>()
+        };
         for (text, want) in [
             ("/", Kind::Root),
             ("/*", Kind::Root),

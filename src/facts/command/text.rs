@@ -52,9 +52,12 @@ pub(super) fn has_glob(text: &str) -> bool {
 }
 
 /// Input text without anything that could pass for an abstract character.
+/// Offsets stay the same.
 pub(super) fn sanitise(text: &str) -> std::borrow::Cow<'_, str> {
+    /// As many bytes as what it replaces.
+    const REPLACEMENT: char = '\u{10FFEF}';
     if has_abstract(text) {
-        text.chars().map(|c| if is_abstract(c) { char::REPLACEMENT_CHARACTER } else { c }).collect::<String>().into()
+        text.chars().map(|c| if is_abstract(c) { REPLACEMENT } else { c }).collect::<String>().into()
     } else {
         text.into()
     }

@@ -7,17 +7,71 @@ use super::walk::Walker;
 
 /// Variables whose value a shell or program runs as a command line: when, for assignments that last.
 const COMMANDS: &[&str] = &[
-    "PROMPT_COMMAND", "PAGER", "MANPAGER", "GIT_PAGER", "SYSTEMD_PAGER", "AWS_PAGER", "BAT_PAGER", "DELTA_PAGER", "PSQL_PAGER", "LESSOPEN", "LESSCLOSE",
-    "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "SUDO_EDITOR", "FCEDIT", "KUBE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH", "RSYNC_RSH",
-    "CVS_RSH", "SVN_SSH", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "GIT_PROXY_COMMAND", "GIT_EXTERNAL_DIFF", "BROWSER", "RUSTC_WRAPPER",
-    "FZF_DEFAULT_COMMAND", "TAR_OPTIONS", "MAKEFLAGS", "PERL5DB", "BASH_ENV", "ENV", "NODE_OPTIONS", "PYTHONSTARTUP",
-    "RUSTC", "CC", "CXX", "LD", "npm_config_script_shell", "TEXEDIT", "GZIP",
+    "PROMPT_COMMAND",
+    "PAGER",
+    "MANPAGER",
+    "GIT_PAGER",
+    "SYSTEMD_PAGER",
+    "AWS_PAGER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "PSQL_PAGER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "SUDO_EDITOR",
+    "FCEDIT",
+    "KUBE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "SVN_SSH",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "BROWSER",
+    "RUSTC_WRAPPER",
+    "FZF_DEFAULT_COMMAND",
+    "TAR_OPTIONS",
+    "MAKEFLAGS",
+    "PERL5DB",
+    "BASH_ENV",
+    "ENV",
+    "NODE_OPTIONS",
+    "PYTHONSTARTUP",
+    "RUSTC",
+    "CC",
+    "CXX",
+    "LD",
+    "npm_config_script_shell",
+    "TEXEDIT",
+    "GZIP",
 ];
 
 /// Variables that decide which code any later program loads.
 const LOADERS: &[&str] = &[
-    "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "PERL5OPT", "RUBYOPT",
-    "RUBYLIB", "NODE_OPTIONS", "BASH_ENV", "GIT_EXEC_PATH", "GCONV_PATH", "PYTHONSTARTUP",
+    "PATH",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYOPT",
+    "RUBYLIB",
+    "NODE_OPTIONS",
+    "BASH_ENV",
+    "GIT_EXEC_PATH",
+    "GCONV_PATH",
+    "PYTHONSTARTUP",
 ];
 
 /// Places that anyone, or the agent itself, can write.
@@ -59,7 +113,9 @@ pub(super) fn for_program(walker: &mut Walker<'_>, program: &str, assignments: &
 fn run_value(walker: &mut Walker<'_>, name: &str, value: &str) {
     let text = match name {
         "LESSOPEN" | "LESSCLOSE" => value.trim_start_matches(['|', '-']),
-        "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "TAR_OPTIONS" | "MAKEFLAGS" | "GZIP" => return file_value(walker, name, value),
+        "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "TAR_OPTIONS" | "MAKEFLAGS" | "GZIP" => {
+            return file_value(walker, name, value);
+        }
         _ => value,
     };
     if has_unknown(text) && !is_known(text) && text.chars().count() < 3 {
@@ -69,8 +125,21 @@ fn run_value(walker: &mut Walker<'_>, name: &str, value: &str) {
     // A program of one's own in a variable's place is worth a question; a usual one is not.
     let first = text.split_whitespace().next().unwrap_or_default();
     let base = first.rsplit('/').next().unwrap_or_default();
-    if matches!(base, "sh" | "bash" | "zsh" | "dash" | "ksh" | "python" | "python3" | "perl" | "ruby" | "node" | "curl" | "wget" | "nc")
-        || WRITABLE.iter().any(|place| first.starts_with(place))
+    if matches!(
+        base,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "python"
+            | "python3"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "curl"
+            | "wget"
+            | "nc"
+    ) || WRITABLE.iter().any(|place| first.starts_with(place))
     {
         walker.acts_on(&[Act::new("environment-program", Kinds::default())]);
     }
@@ -98,9 +167,10 @@ fn file_value(walker: &mut Walker<'_>, name: &str, value: &str) {
 
 fn loader(walker: &mut Walker<'_>, name: &str, value: &str) {
     let risky = match name {
-        "PATH" => value.split(':').take_while(|part| !part.starts_with("/usr") && !part.starts_with("/bin")).any(|part| {
-            part.is_empty() || part == "." || WRITABLE.iter().any(|place| part.starts_with(place))
-        }),
+        "PATH" => value
+            .split(':')
+            .take_while(|part| !part.starts_with("/usr") && !part.starts_with("/bin"))
+            .any(|part| part.is_empty() || part == "." || WRITABLE.iter().any(|place| part.starts_with(place))),
         "NODE_OPTIONS" => value.contains("--require") || value.contains("-r ") || value.contains("--import"),
         "LD_LIBRARY_PATH" | "PYTHONPATH" | "PERL5LIB" | "RUBYLIB" => WRITABLE.iter().any(|place| value.contains(place)),
         _ => !value.is_empty(),

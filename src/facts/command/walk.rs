@@ -39,6 +39,8 @@ pub(super) struct Walker<'a> {
     pub span: Span,
     /// A tree walk gives the operands one by one: each call is part of a recursion.
     pub recursing: bool,
+    /// The program at hand runs once for each of many things.
+    pub bulk: bool,
     /// What inline code printed.
     pub inline_output: String,
     /// Environment of the program at hand alone (`NAME=value program`).
@@ -62,6 +64,7 @@ impl<'a> Walker<'a> {
             calls: Vec::new(),
             span: 0..0,
             recursing: false,
+            bulk: false,
             inline_output: String::new(),
             prefix: Vec::new(),
         }
@@ -72,6 +75,19 @@ impl<'a> Walker<'a> {
         let parsed = parse(text, None, self.limits);
         self.problem(parsed.problem.as_ref());
         self.list(&parsed.list);
+        self.ending(0);
+    }
+
+    /// Runs the traps that a shell set, but for the `before` that it inherited.
+    fn ending(&mut self, before: usize) {
+        let traps = std::mem::take(&mut self.env.traps);
+        for text in traps.iter().skip(before) {
+            self.run_text(text);
+        }
+        // A trap may set another one.
+        if !self.env.traps.is_empty() {
+            self.deeper(|walker| walker.ending(0));
+        }
     }
 
     fn problem(&mut self, problem: Option<&Problem>) {
@@ -104,6 +120,9 @@ impl<'a> Walker<'a> {
     pub fn subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let saved = self.env.clone();
         let result = run(self);
+        if self.env.traps.len() > saved.traps.len() {
+            self.ending(saved.traps.len());
+        }
         self.env = saved;
         result
     }
@@ -285,7 +304,9 @@ impl<'a> Walker<'a> {
         for _ in 0..ITERATIONS {
             let before = self.env.stdin.clone();
             self.list(condition);
+            let outer = std::mem::replace(&mut self.bulk, true);
             out.push_str(&self.list(body));
+            self.bulk = outer;
             // Only a loop that eats known input turns again.
             let eaten = match (&before, &self.env.stdin) {
                 (Some(before), Some(now)) => now.len() < before.len() && !now.trim().is_empty(),
@@ -308,6 +329,9 @@ impl<'a> Walker<'a> {
             },
         };
         let mut out = String::new();
+        let many = values.len() > 1 || values.iter().any(|value| has_unknown(value));
+        let outer = self.bulk;
+        self.bulk |= many;
         for (turn, value) in values.into_iter().enumerate() {
             if turn == ITERATIONS {
                 self.limited("turns of a loop");
@@ -320,6 +344,7 @@ impl<'a> Walker<'a> {
                 break;
             }
         }
+        self.bulk = outer;
         self.bounded(out)
     }
 
@@ -559,13 +584,17 @@ impl<'a> Walker<'a> {
 
     /// Judges one program call.
     pub fn judge(&mut self, program: &str, args: &[String], acts: &[Act]) {
-        for act in acts {
+        let mut acts = acts.to_vec();
+        if self.bulk {
+            acts.push(Act::new("bulk", Kinds::default()));
+        }
+        for act in &acts {
             self.notes.effect(act.effect);
         }
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
         let operand = |text: &str| self.target(text).kinds;
-        self.guard.judge(program, args, acts, &operand, span, &mut notes);
+        self.guard.judge(program, args, &acts, &operand, span, &mut notes);
         self.notes = notes;
     }
 

@@ -80,7 +80,8 @@ fn split(text: &str, at: &[char]) -> Vec<String> {
     out
 }
 
-fn words(text: &str) -> Vec<String> {
+/// Words as quotes keep them together.
+pub(super) fn words(text: &str) -> Vec<String> {
     split(text, &[' ', '\t'])
         .into_iter()
         .map(|word| word.replace(['"', '\''], ""))

@@ -28,12 +28,7 @@ const fn plain(name: &'static str, short: &'static str) -> Wrapper {
     Wrapper { name, short, long: &[], operands: 0, assignments: false, text: &[] }
 }
 
-const fn wrapper(
-    name: &'static str,
-    short: &'static str,
-    long: &'static [&'static str],
-    operands: usize,
-) -> Wrapper {
+const fn wrapper(name: &'static str, short: &'static str, long: &'static [&'static str], operands: usize) -> Wrapper {
     Wrapper { name, short, long, operands, assignments: false, text: &[] }
 }
 
@@ -48,12 +43,40 @@ const fn with_environment(mut wrapper: Wrapper) -> Wrapper {
 }
 
 const SUDO_LONG: &[&str] = &[
-    "user", "group", "prompt", "close-from", "chdir", "chroot", "host", "role", "type", "command-timeout", "other-user",
+    "user",
+    "group",
+    "prompt",
+    "close-from",
+    "chdir",
+    "chroot",
+    "host",
+    "role",
+    "type",
+    "command-timeout",
+    "other-user",
     "login-class",
 ];
 const RUN0_LONG: &[&str] = &[
-    "unit", "property", "description", "slice", "user", "group", "nice", "chdir", "setenv", "background", "machine", "uid", "gid",
-    "on-active", "on-boot", "on-calendar", "service-type", "working-directory", "timer-property", "host",
+    "unit",
+    "property",
+    "description",
+    "slice",
+    "user",
+    "group",
+    "nice",
+    "chdir",
+    "setenv",
+    "background",
+    "machine",
+    "uid",
+    "gid",
+    "on-active",
+    "on-boot",
+    "on-calendar",
+    "service-type",
+    "working-directory",
+    "timer-property",
+    "host",
 ];
 
 const WRAPPERS: &[Wrapper] = &[
@@ -64,7 +87,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("systemd-run", "pHMutrE", RUN0_LONG, 0),
     wrapper("gosu", "", &[], 1),
     wrapper("su-exec", "", &[], 1),
-    wrapper("sg", "", &[], 1),
+    texts(wrapper("sg", "c", &[], usize::MAX), &["c"]),
     wrapper("setpriv", "", &["reuid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set"], 0),
     wrapper("nice", "n", &["adjustment"], 0),
     plain("nohup", ""),
@@ -79,7 +102,24 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("strace", "aeoOpPsSuEIXbUz", &["output", "trace", "attach", "env", "user"], 0),
     wrapper("ltrace", "aAeFlnopsuwx", &["output"], 0),
     wrapper("valgrind", "", &[], 0),
-    wrapper("unshare", "SGRw", &["root", "wd", "setuid", "setgid", "map-user", "map-group", "map-users", "map-groups", "propagation", "boottime", "monotonic"], 0),
+    wrapper(
+        "unshare",
+        "SGRw",
+        &[
+            "root",
+            "wd",
+            "setuid",
+            "setgid",
+            "map-user",
+            "map-group",
+            "map-users",
+            "map-groups",
+            "propagation",
+            "boottime",
+            "monotonic",
+        ],
+        0,
+    ),
     wrapper("nsenter", "tSGrwW", &["target", "setuid", "setgid", "root", "wd"], 0),
     wrapper("setarch", "", &[], 1),
     plain("linux32", ""),
@@ -88,7 +128,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("ssh-agent", "atEPO", &[], 0),
     wrapper("dbus-run-session", "", &["config-file", "dbus-daemon"], 0),
     wrapper("dbus-launch", "", &[], 0),
-    wrapper("xvfb-run", "naefpsw", &["server-num", "server-args", "auth-file", "error-file", "wait"], 0),
+    wrapper("xvfb-run", "nefpsw", &["server-num", "server-args", "auth-file", "error-file", "wait"], 0),
     wrapper("caffeinate", "tw", &[], 0),
     plain("fakeroot", "lfisbu"),
     plain("fakechroot", ""),
@@ -140,9 +180,22 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("busybox", "", &[], 0),
     wrapper("toybox", "", &[], 0),
     wrapper("gdb", "x", &[], 0),
-    wrapper("hyperfine", "wrmMPpcSnu", &["warmup", "runs", "prepare", "cleanup", "setup", "export-json", "export-markdown"], usize::MAX),
+    wrapper(
+        "hyperfine",
+        "wrmMPpcSnu",
+        &["warmup", "runs", "prepare", "cleanup", "setup", "export-json", "export-markdown"],
+        usize::MAX,
+    ),
     texts(wrapper("flock", "wEc", &["timeout", "conflict-exit-code", "command"], 1), &["c", "command"]),
-    texts(wrapper("script", "cBIOTtmEo", &["command", "log-io", "log-out", "log-in", "log-timing", "echo", "output-limit"], usize::MAX), &["c", "command"]),
+    texts(
+        wrapper(
+            "script",
+            "cBIOTtmEo",
+            &["command", "log-io", "log-out", "log-in", "log-timing", "echo", "output-limit"],
+            usize::MAX,
+        ),
+        &["c", "command"],
+    ),
     texts(wrapper("npm", "cwC", &["call", "workspace", "prefix"], usize::MAX), &["c", "call"]),
     texts(wrapper("npx", "cpw", &["call", "package"], 0), &["c", "call"]),
     texts(wrapper("pnpx", "cp", &["call", "package"], 0), &["c", "call"]),
@@ -153,9 +206,30 @@ const WRAPPERS: &[Wrapper] = &[
     texts(wrapper("screen", "cdehprsStTX", &[], 0), &[]),
 ];
 
+/// Wrappers that are subcommands of larger tools.
+const RUNNERS: &[&str] = &[
+    "pipenv",
+    "poetry",
+    "pdm",
+    "bundle",
+    "mise",
+    "asdf",
+    "direnv",
+    "doppler",
+    "op",
+    "chamber",
+    "aws-vault",
+    "conda",
+    "pyenv",
+    "rbenv",
+];
+
 /// The names of all wrappers.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    WRAPPERS.iter().map(|wrapper| wrapper.name).chain(["env", "su", "runuser", "xargs", "parallel", "watch", "ssh", "docker", "podman", "chroot"])
+    WRAPPERS
+        .iter()
+        .map(|wrapper| wrapper.name)
+        .chain(["env", "su", "runuser", "xargs", "parallel", "watch", "ssh", "docker", "podman", "chroot"])
 }
 
 /// Runs what a wrapper runs; `None` where the program is none.
@@ -166,9 +240,12 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         "xargs" | "gxargs" => Some(xargs),
         "parallel" => Some(parallel),
         "watch" => Some(watch),
-        "ssh" | "autossh" | "mosh" | "sshpass" | "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" | "lxc"
-        | "chroot" | "systemd-nspawn" | "arch-chroot" => return remote::run(walker, name, args),
+        "ssh" | "autossh" | "mosh" | "sshpass" | "docker" | "podman" | "nerdctl" | "kubectl" | "oc"
+        | "docker-compose" | "lxc" | "chroot" | "systemd-nspawn" | "arch-chroot" => {
+            return remote::run(walker, name, args);
+        }
         "tmux" => Some(tmux),
+        "capsh" => Some(capsh),
         "uv" | "nix" | "pnpm" | "yarn" | "cargo-watch" | "watchexec" | "nodemon" | "reflex" | "bun" | "make-watch" => {
             return dashed(walker, name, args);
         }
@@ -179,6 +256,10 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         return Some(special(walker, name, args));
     }
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+    // Tools that do many things run a command only when asked to.
+    if RUNNERS.contains(&name) && !args.iter().take(4).any(|arg| matches!(arg.as_str(), "run" | "exec" | "x")) {
+        return None;
+    }
     let wrapper_acts = super::programs::acts(walker, name, args);
     walker.judge(name, args, &wrapper_acts);
     Some(unwrap(walker, wrapper, args))
@@ -208,7 +289,7 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, args: &[String]) -> String
         if let Some(argv) = from.and_then(|from| args.get(from..)).filter(|argv| !argv.is_empty()) {
             printed.push_str(&walker.exec_texts(argv.to_vec()));
         }
-        return printed;
+        return if printed.is_empty() { UNKNOWN.to_string() } else { printed };
     }
     let (assignments, argv) = command_after(args, wrapper.short, wrapper.long, wrapper.operands, wrapper.assignments);
     match wrapper.name {
@@ -231,13 +312,10 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, args: &[String]) -> String
         "flock" if argv.first().is_some_and(|arg| arg == "-c" || arg == "--command") => {
             return argv.get(1).map(|text| walker.run_text(text)).unwrap_or_default();
         }
-        "sg" if argv.first().is_some_and(|arg| arg == "-c") => {
-            return argv.get(1).map(|text| walker.run_text(text)).unwrap_or_default();
-        }
         _ => {}
     }
     if argv.is_empty() {
-        return printed;
+        return if printed.is_empty() { UNKNOWN.to_string() } else { printed };
     }
     let argv = argv.to_vec();
     printed + &with_variables(walker, &assignments, |walker| walker.subshell(|walker| walker.exec_texts(argv)))
@@ -264,8 +342,10 @@ fn with_variables(
 }
 
 fn start_stop_daemon(walker: &mut Walker<'_>, args: &[String]) -> String {
-    let options = Options::read(args, "axpnucNrPIkdOCgMR", &["exec", "startas", "pidfile", "name", "user", "chuid", "chdir"]);
-    let Some(program) = options.long_values("exec").into_iter().chain(options.values('x')).chain(options.long_values("startas")).next()
+    let options =
+        Options::read(args, "axpnucNrPIkdOCgMR", &["exec", "startas", "pidfile", "name", "user", "chuid", "chdir"]);
+    let Some(program) =
+        options.long_values("exec").into_iter().chain(options.values('x')).chain(options.long_values("startas")).next()
     else {
         return String::new();
     };
@@ -280,16 +360,21 @@ fn env(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let mut i = 0;
     while let Some(arg) = args.get(i) {
         i += 1;
-        let split = if arg == "-S" || arg == "--split-string" || (arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('S')) {
+        let split = if arg == "-S"
+            || arg == "--split-string"
+            || (arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('S'))
+        {
             let text = args.get(i).cloned();
             i += 1;
             text
         } else {
-            arg.strip_prefix("--split-string=").or_else(|| arg.strip_prefix("-S").filter(|rest| !rest.is_empty())).map(str::to_owned)
+            arg.strip_prefix("--split-string=")
+                .or_else(|| arg.strip_prefix("-S").filter(|rest| !rest.is_empty()))
+                .map(str::to_owned)
         };
         match split {
             Some(text) => {
-                expanded.extend(text.split_whitespace().map(|word| word.trim_matches(['"', '\'']).to_owned()));
+                expanded.extend(super::windows::words(&text));
                 expanded.extend(args.iter().skip(i).cloned());
                 break;
             }
@@ -308,9 +393,18 @@ fn env(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
 }
 
 fn su(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
-    let options = Options::read(args, "cgGswTu", &["command", "session-command", "group", "supp-group", "shell", "whitelist-environment", "user"]);
+    let options = Options::read(
+        args,
+        "cgGswTu",
+        &["command", "session-command", "group", "supp-group", "shell", "whitelist-environment", "user"],
+    );
     let mut printed = String::new();
-    for text in options.values('c').into_iter().chain(options.long_values("command")).chain(options.long_values("session-command")) {
+    for text in options
+        .values('c')
+        .into_iter()
+        .chain(options.long_values("command"))
+        .chain(options.long_values("session-command"))
+    {
         printed.push_str(&walker.run_text(&text));
     }
     if name == "runuser" && !options.values('u').is_empty() {
@@ -356,6 +450,13 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     if words.len() > walker.limits.words {
         walker.limited("words");
     }
+    let outer = std::mem::replace(&mut walker.bulk, true);
+    let printed = xargs_run(walker, &argv, words, replace);
+    walker.bulk = outer;
+    printed
+}
+
+fn xargs_run(walker: &mut Walker<'_>, argv: &[String], words: Vec<String>, replace: Option<String>) -> String {
     match replace {
         Some(mark) if !mark.is_empty() => {
             let mut printed = String::new();
@@ -366,7 +467,7 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
             printed
         }
         _ => {
-            argv.extend(words.into_iter().take(walker.limits.words));
+            let argv = argv.iter().cloned().chain(words.into_iter().take(walker.limits.words)).collect();
             walker.subshell(|walker| {
                 // The command does not read the list as its own input.
                 walker.env.stdin = None;
@@ -379,7 +480,16 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
 /// parallel(1): the command and its inputs after `:::`, or from standard input; texts run in a shell.
 fn parallel(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     const VALUED: &str = "jaSdNnLCIPsx";
-    let (_, rest) = command_after(args, VALUED, &["jobs", "arg-file", "delay", "joblog", "timeout", "retries", "sshlogin", "colsep", "results", "tmpdir", "workdir"], 0, false);
+    let (_, rest) = command_after(
+        args,
+        VALUED,
+        &[
+            "jobs", "arg-file", "delay", "joblog", "timeout", "retries", "sshlogin", "colsep", "results", "tmpdir",
+            "workdir",
+        ],
+        0,
+        false,
+    );
     let mut parts = rest.split(|arg| matches!(arg.as_str(), ":::" | ":::+" | "::::"));
     let command = parts.next().unwrap_or_default().join(" ");
     let mut inputs: Vec<String> = parts.flatten().cloned().collect();
@@ -408,14 +518,39 @@ fn watch(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     walker.subshell(|walker| walker.run_text(&text))
 }
 
+/// capsh(1) gives what follows `--` to bash.
+fn capsh(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
+    let Some(at) = args.iter().position(|arg| arg == "--") else { return String::new() };
+    let argv = std::iter::once("bash".to_owned()).chain(args.iter().skip(at + 1).cloned()).collect();
+    walker.exec_texts(argv)
+}
+
 /// tmux(1): new windows run a shell command, and keys that are sent are typed into one.
 fn tmux(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let (_, argv) = command_after(args, "cfLST", &[], 0, false);
     let Some((command, rest)) = argv.split_first() else { return String::new() };
-    let runs = ["new", "new-session", "new-window", "neww", "split-window", "splitw", "respawn-pane", "respawn-window", "run-shell", "run", "if-shell", "popup", "display-popup", "send-keys", "send", "pipe-pane"];
+    let runs = [
+        "new",
+        "new-session",
+        "new-window",
+        "neww",
+        "split-window",
+        "splitw",
+        "respawn-pane",
+        "respawn-window",
+        "run-shell",
+        "run",
+        "if-shell",
+        "popup",
+        "display-popup",
+        "send-keys",
+        "send",
+        "pipe-pane",
+    ];
     if runs.contains(&command.as_str()) {
         let (_, operands) = command_after(rest, "cefFnNstxyl", &[], 0, false);
-        let keys: Vec<String> = operands.iter().filter(|key| !matches!(key.as_str(), "Enter" | "C-m" | "KPEnter")).cloned().collect();
+        let keys: Vec<String> =
+            operands.iter().filter(|key| !matches!(key.as_str(), "Enter" | "C-m" | "KPEnter")).cloned().collect();
         walker.subshell(|walker| walker.run_text(&keys.join(" ")));
     }
     String::new()
@@ -429,7 +564,13 @@ fn dashed(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String
         .position(|arg| arg == "--" || arg == "-c" || arg == "--command")
         .or_else(|| args.iter().position(|arg| matches!(arg.as_str(), "run" | "exec" | "dlx" | "x")));
     if let Some(at) = at {
-        let (_, argv) = command_after(args.get(at + 1..).unwrap_or_default(), "pC", &["with", "python", "package", "extra", "env-file", "project", "directory"], 0, false);
+        let (_, argv) = command_after(
+            args.get(at + 1..).unwrap_or_default(),
+            "pC",
+            &["with", "python", "package", "extra", "env-file", "project", "directory"],
+            0,
+            false,
+        );
         if !argv.is_empty() {
             let argv = argv.to_vec();
             return Some(walker.subshell(|walker| walker.exec_texts(argv)));
@@ -437,7 +578,11 @@ fn dashed(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String
     } else if matches!(name, "watchexec" | "nodemon") {
         let (_, argv) = command_after(args, "wefidxp", &["watch", "exts", "exec", "ext"], 0, false);
         let argv = argv.to_vec();
-        for text in Options::read(args, "x", &["exec"]).values('x').into_iter().chain(Options::read(args, "x", &["exec"]).long_values("exec")) {
+        for text in Options::read(args, "x", &["exec"])
+            .values('x')
+            .into_iter()
+            .chain(Options::read(args, "x", &["exec"]).long_values("exec"))
+        {
             walker.run_text(&text);
         }
         if !argv.is_empty() {
