@@ -7,7 +7,6 @@
 mod diagnostic;
 mod judge;
 mod lint;
-mod live;
 mod load;
 mod request;
 mod schema;
@@ -23,7 +22,6 @@ mod tests;
 
 pub use self::diagnostic::{PolicyError, Problem};
 pub use self::judge::judge;
-pub use self::live::Live;
 pub use self::load::{Description, Loaded, Policies, Report, Summary, check, load};
 pub use self::schema::STUB as SCHEMA_STUB;
 pub use self::sets::PolicyFiles;

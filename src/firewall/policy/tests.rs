@@ -500,18 +500,6 @@ fn files_are_read_in_the_order_of_their_names_and_shadows_stay_out() {
 }
 
 #[test]
-fn a_bad_reload_keeps_the_good_set() {
-    let live = Live::new(ask_with(""));
-    let before = live.current().hash();
-    let tools = tools();
-    let tools: Vec<_> = tools.iter().collect();
-    assert!(live.reload(vec![text("x", "permit (principal")], &tools).is_err());
-    assert_eq!(live.current().hash(), before);
-    live.reload(vec![text("x", r#"@id("x") forbid (principal, action, resource);"#)], &tools).unwrap();
-    assert_ne!(live.current().hash(), before);
-}
-
-#[test]
 fn a_tool_named_like_a_group_is_refused() {
     let clash = tool("edit", json!({ "type": "object" }), Sensitivity::Safe);
     let error = Policies::load(PolicyFiles::Ask.sources(), &[&clash]).unwrap_err();
