@@ -53,7 +53,7 @@ impl<R: BufRead> Lines<R> {
             if block.is_empty() {
                 break;
             }
-            let newline = block.iter().position(|b| *b == b'\n');
+            let newline = memchr::memchr(b'\n', block);
             let part = block.get(..newline.unwrap_or(block.len())).unwrap_or(block);
             let room = MAX_LINE.saturating_sub(self.line.len());
             self.line.extend_from_slice(part.get(..room).unwrap_or(part));
@@ -112,7 +112,7 @@ pub(super) fn line_start(file: &File, mut end: u64) -> io::Result<u64> {
         let length = usize::try_from(end - start).unwrap_or(block.len());
         let part = block.get_mut(..length).unwrap_or_default();
         file.read_exact_at(part, start)?;
-        if let Some(at) = part.iter().rposition(|b| *b == b'\n') {
+        if let Some(at) = memchr::memrchr(b'\n', part) {
             return Ok(start + at as u64 + 1);
         }
         end = start;

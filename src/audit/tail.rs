@@ -68,10 +68,7 @@ impl Book {
     /// Finds the true end of the log: other processes append too. An end that no append leaves behind is made whole, and
     /// what was found is recorded. `extra` is recorded with it.
     pub(super) fn settle(&mut self, extra: Option<Trouble>) -> Result<Tail, LogError> {
-        if !same_file(&self.file, &self.path)? {
-            return Err(LogError::Replaced { path: self.path.clone() });
-        }
-        let size = self.file.metadata().map_err(LogError::io(&self.path))?.len();
+        let size = size_of_named(&self.file, &self.path)?;
         match self.tail {
             Some(tail) if tail.size == size && extra.is_none() => return Ok(tail),
             Some(tail) if size < tail.size => {
@@ -229,13 +226,16 @@ fn after(tail: Tail, line: &[u8]) -> Tail {
     Tail { seq: tail.seq.saturating_add(1), prev: Digest::of(content), size: tail.size + line.len() as u64 }
 }
 
-/// Whether a name still leads to the file that was opened under it.
-pub(super) fn same_file(file: &File, path: &Path) -> Result<bool, LogError> {
+/// The size of an open file, which must still be the one that its name leads to.
+pub(super) fn size_of_named(file: &File, path: &Path) -> Result<u64, LogError> {
     let open = file.metadata().map_err(LogError::io(path))?;
-    match fs::symlink_metadata(path) {
-        Ok(named) => Ok((open.dev(), open.ino()) == (named.dev(), named.ino())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(LogError::io(path)(e)),
+    let named = match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other.map_err(LogError::io(path))?),
+    };
+    match named {
+        Some(named) if (named.dev(), named.ino()) == (open.dev(), open.ino()) => Ok(open.len()),
+        Some(_) | None => Err(LogError::Replaced { path: path.to_owned() }),
     }
 }
 

@@ -234,7 +234,9 @@ proptest! {
         let damaged = [&whole[..cut], &garbage].concat();
         prop_assume!(!whole.starts_with(&damaged) || damaged.len() < whole.len());
         fs::write(place.log(), &damaged).unwrap();
-        let sound = whole[..cut].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        // The garbage may begin as what was cut off went on.
+        let same = whole.iter().zip(&damaged).take_while(|(a, b)| a == b).count();
+        let sound = whole[..same].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
 
         let log = Log::open(&place.state).unwrap();
         log.append_durable(&finished("after")).unwrap();
