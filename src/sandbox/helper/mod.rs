@@ -108,11 +108,11 @@ fn serve(descriptors: Vec<OwnedFd>) -> ! {
         let control = delivery.control.try_clone();
         let outcome = Job::read(std::fs::File::from(delivery.job))
             .map_err(|error| Failure::io("read the job", &error))
-            .and_then(|(job, filters)| {
+            .and_then(|(job, filter)| {
                 let streams =
                     confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
                 let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
-                supervise::run(&job, &filters, streams, places, delivery.control)
+                supervise::run(&job, &filter, streams, places, delivery.control)
             });
         if let (Err(failure), Ok(control)) = (outcome, control) {
             report(&control, &failure.into());
