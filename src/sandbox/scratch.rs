@@ -15,7 +15,7 @@ use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// A directory with `home` and `tmp` in it, mode 0700, that goes away with this value.
+/// A directory with `tmp` in it, mode 0700, that goes away with this value.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -25,8 +25,10 @@ pub struct Scratch {
 impl Scratch {
     /// Makes one below `base`, and `base` too where it is missing. A base of another user's is refused.
     pub fn new(base: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(base)?;
-        let owner = fs::symlink_metadata(base)?;
+        let owner = fs::symlink_metadata(base).or_else(|_| {
+            DirBuilder::new().recursive(true).mode(0o700).create(base)?;
+            fs::symlink_metadata(base)
+        })?;
         if !owner.is_dir() || std::os::unix::fs::MetadataExt::uid(&owner) != nix::unistd::geteuid().as_raw() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
@@ -37,9 +39,7 @@ impl Scratch {
         DirBuilder::new().mode(0o700).create(&path)?;
         let dir = fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
         let scratch = Scratch { path, dir };
-        for name in ["home", "tmp"] {
-            DirBuilder::new().mode(0o700).create(scratch.path.join(name))?;
-        }
+        DirBuilder::new().mode(0o700).create(scratch.tmp())?;
         Ok(scratch)
     }
 
@@ -47,8 +47,8 @@ impl Scratch {
         &self.dir
     }
 
-    pub fn home(&self) -> PathBuf {
-        self.path.join("home")
+    pub fn home(&self) -> &Path {
+        &self.path
     }
 
     pub fn tmp(&self) -> PathBuf {
@@ -58,6 +58,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // Most programs leave nothing.
+        if fs::remove_dir(self.tmp()).and_then(|()| fs::remove_dir(&self.path)).is_ok() {
+            return;
+        }
         // What cannot be removed stays behind in the gateway's own directory, where nobody else reads it.
         if let Ok(dir) = self.dir.try_clone() {
             let _ = empty(&OwnedFd::from(dir));

@@ -19,8 +19,10 @@ pub enum Access {
     Read,
     /// Everything but making device nodes.
     Write,
-    /// A device node that is read and written; ioctls where it is a terminal.
+    /// Read and write: device nodes.
     Device,
+    /// Read, write, ask with ioctl(2): terminals.
+    Terminal,
 }
 
 /// A path and what may be done beneath it.
@@ -28,7 +30,9 @@ pub enum Access {
 pub struct Grant {
     pub path: String,
     pub access: Access,
-    /// That the path does not exist is an error.
+    /// A directory, when the plan was made; another kind of file by now is an error.
+    pub directory: bool,
+    /// That the path does not exist any more is an error.
     pub required: bool,
 }
 
@@ -132,7 +136,7 @@ mod tests {
             cwd: String::new(),
             cwd_in_workspace: true,
             workspace_writable: true,
-            grants: vec![Grant { path: "/usr".into(), access: Access::Read, required: false }],
+            grants: vec![Grant { path: "/usr".into(), access: Access::Read, directory: true, required: false }],
             landlock_abi: 7,
             tcp_denied: true,
             limits: Limits { cpu_seconds: None, file_bytes: 1, open_files: 2, processes: 3 },
