@@ -293,12 +293,12 @@ fn open_grant(path: PathBuf, mut access: Access, required: bool) -> Option<Opene
 fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Opened]) -> Result<(), PlanError> {
     // What a link leads to is granted too, so the real names count.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let own: Vec<(&PathBuf, PathBuf)> = here.gateway.iter().map(|own| (own, real(own))).collect();
+    let own: Vec<(&PathBuf, PathBuf, bool)> = here.gateway.iter().map(|own| (own, real(own), own.is_file())).collect();
     let workspace = (here.workspace.as_path(), here.workspace.as_path(), true);
     let paths = grants.iter().map(|g| (Path::new(&g.grant.path), g.real.as_path(), g.grant.required));
     for (path, granted, required) in paths.chain([workspace]) {
-        for (own, own_real) in &own {
-            let binary = !required && own_real.is_file();
+        for (own, own_real, is_file) in &own {
+            let binary = !required && *is_file;
             if (own_real.starts_with(granted) && !binary) || granted.starts_with(own_real) {
                 return Err(PlanError::Gateway {
                     profile: profile.name.clone(),
