@@ -18,7 +18,7 @@ use super::capture::Capture;
 use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS};
 use super::plan::{Plan, fd_number};
 use super::profile::Reach;
-use super::scratch::Scratch;
+use super::scratch::{Cleaner, Scratch};
 use super::seccomp::{self, Openings};
 use super::wire::{Job, Limits, REPORT_MAX, Report};
 
@@ -39,6 +39,7 @@ pub struct Launcher {
     /// The helper's executable, held open: what stands under its name later is never run.
     executable: File,
     helper: Mutex<Option<Helper>>,
+    cleaner: Cleaner,
 }
 
 /// A program to run under a plan.
@@ -120,7 +121,7 @@ impl Launcher {
     /// A launcher whose helper is another executable.
     pub fn with_helper(executable: &Path) -> io::Result<Self> {
         let executable = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(executable)?;
-        Ok(Launcher { executable, helper: Mutex::new(None) })
+        Ok(Launcher { executable, helper: Mutex::new(None), cleaner: Cleaner::new()? })
     }
 
     /// Runs a program and waits for its end. A caller that drops the future ends the program and all that it started.
@@ -160,10 +161,11 @@ impl Launcher {
         drop((far_control, far_stdout, far_stderr));
         let patience = started + job.timeout + GRACE + LINGER + PATIENCE;
         let run = Run { control, alive, patience, limit: plan.output_limit() };
-        run.follow(stdout, stderr).and_then(|(report, stdout, stderr)| {
-            let (end, left_behind) = end_of(report, job.timeout)?;
-            Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
-        })
+        let followed = run.follow(stdout, stderr);
+        self.cleaner.remove(scratch);
+        let (report, stdout, stderr) = followed?;
+        let (end, left_behind) = end_of(report, job.timeout)?;
+        Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
     }
 
     /// Hands a job to the helper, which is started, or started again, when it is not there.

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
@@ -67,6 +69,40 @@ impl Drop for Scratch {
             let _ = empty(&OwnedFd::from(dir));
         }
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Removes scratch directories on a thread of its own: no caller waits for a file system to forget. What is still there
+/// when the cleaner goes is removed before it is gone.
+#[derive(Debug)]
+pub struct Cleaner {
+    queue: Option<mpsc::Sender<Scratch>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Cleaner {
+    pub fn new() -> io::Result<Self> {
+        let (queue, waiting) = mpsc::channel::<Scratch>();
+        let clean = move || waiting.into_iter().for_each(drop);
+        let thread = std::thread::Builder::new().name("scratch".to_owned()).spawn(clean)?;
+        Ok(Cleaner { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Removes a directory soon; now, where the thread is gone.
+    pub fn remove(&self, scratch: Scratch) {
+        if let Some(queue) = &self.queue {
+            // What cannot be sent comes back, and is dropped here.
+            let _ = queue.send(scratch);
+        }
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
