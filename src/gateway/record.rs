@@ -69,7 +69,7 @@ impl State {
             pending: how.pending.map(|p| p.id.to_string()),
             process: Process::current().clone(),
         }));
-        let ticket = self.log.append(&event)?;
+        let ticket = self.append(&event)?;
         if effective == Decision::Allow && !how.deferred {
             ticket.synced()?;
         }
@@ -88,11 +88,11 @@ impl State {
                 finding: finding.clone(),
             })
         };
-        let recorded = self.log.append(&rejected(request.arguments.clone()));
+        let recorded = self.append(&rejected(request.arguments.clone()));
         let recorded = match recorded {
             // Arguments that no record can hold are named by what they are.
             Err(LogError::TooDeep | LogError::TooLarge { .. }) => {
-                self.log.append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
+                self.append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
             }
             other => other,
         };
@@ -101,9 +101,21 @@ impl State {
         Ok(())
     }
 
+    /// Appends to the log. A log that stopped after a failure is opened anew: it goes on when it is found sound.
+    fn append(&self, event: &Event) -> Result<Ticket, LogError> {
+        if self.log.stopped().is_some() {
+            self.log.reopen()?;
+        }
+        self.log.append(event)
+    }
+
+    fn append_durable(&self, event: &Event) -> Result<(), LogError> {
+        self.append(event)?.synced()
+    }
+
     /// Records how a call ended.
     pub fn finished(&self, finished: Finished) -> Result<Ticket, RecordError> {
-        Ok(self.log.append(&Event::Finished(finished))?)
+        Ok(self.append(&Event::Finished(finished))?)
     }
 
     pub fn control(
@@ -114,7 +126,7 @@ impl State {
         after: Option<Digest>,
     ) -> Result<(), RecordError> {
         let control = Control { change, detail, before: Some(before), after, by: None };
-        self.log.append_durable(&Event::Control(control))?;
+        self.append_durable(&Event::Control(control))?;
         Ok(())
     }
 
@@ -126,10 +138,10 @@ impl State {
         let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
         let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
         if let Some(superseded) = superseded {
-            self.log.append(&Event::Approval(superseded.event(Step::Expired)))?;
+            self.append(&Event::Approval(superseded.event(Step::Expired)))?;
         }
         if fresh {
-            self.log.append(&Event::Approval(approval.event(Step::Requested)))?;
+            self.append(&Event::Approval(approval.event(Step::Requested)))?;
         }
         self.decided(entry, Decision::Ask(level), How { pending: Some(&approval), ..How::default() })?;
         Ok(approval)
@@ -142,7 +154,7 @@ impl State {
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
     pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
         let used = self.approvals.consume(grant, Timestamp::now())?;
-        self.log.append(&Event::Approval(used.event(Step::Consumed)))?;
+        self.append(&Event::Approval(used.event(Step::Consumed)))?;
         Ok(())
     }
 
@@ -160,20 +172,20 @@ impl State {
     pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
         let grant = self.approvals.grant(id, by, Timestamp::now())?;
         let approval = self.approvals.get(id)?;
-        self.log.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
+        self.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
         Ok(grant)
     }
 
     pub fn refuse(&self, id: &ApprovalId, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
         let approval = self.approvals.refuse(id, by, reason, Timestamp::now())?;
-        self.log.append_durable(&Event::Approval(approval.event(Step::Refused)))?;
+        self.append_durable(&Event::Approval(approval.event(Step::Refused)))?;
         Ok(())
     }
 
     /// The approvals that wait, with their exact calls. Those whose time is over are ended, and recorded as such.
     pub fn pending(&self) -> Result<Vec<(Approval, Exact)>, RecordError> {
         for expired in self.approvals.expire(Timestamp::now())? {
-            self.log.append(&Event::Approval(expired.event(Step::Expired)))?;
+            self.append(&Event::Approval(expired.event(Step::Expired)))?;
         }
         let mut waiting = Vec::new();
         for approval in self.approvals.list(Some(Status::Pending))? {

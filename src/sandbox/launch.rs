@@ -18,8 +18,8 @@ use super::capture::Capture;
 use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS};
 use super::plan::{Plan, fd_number};
 use super::profile::Reach;
-use super::scratch::Scratch;
-use super::seccomp::{Filters, Openings};
+use super::scratch::{Cleaner, Scratch};
+use super::seccomp::{self, Openings};
 use super::wire::{Job, Limits, REPORT_MAX, Report};
 
 /// From SIGTERM to SIGKILL when a program runs out of time.
@@ -39,6 +39,7 @@ pub struct Launcher {
     /// The helper's executable, held open: what stands under its name later is never run.
     executable: File,
     helper: Mutex<Option<Helper>>,
+    cleaner: Cleaner,
 }
 
 /// A program to run under a plan.
@@ -120,7 +121,7 @@ impl Launcher {
     /// A launcher whose helper is another executable.
     pub fn with_helper(executable: &Path) -> io::Result<Self> {
         let executable = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(executable)?;
-        Ok(Launcher { executable, helper: Mutex::new(None) })
+        Ok(Launcher { executable, helper: Mutex::new(None), cleaner: Cleaner::new()? })
     }
 
     /// Runs a program and waits for its end. A caller that drops the future ends the program and all that it started.
@@ -143,8 +144,8 @@ impl Launcher {
         let started = Instant::now();
         let scratch =
             Scratch::new(plan.scratch_base()).map_err(|e| LaunchError::setup("make the scratch directory", &e))?;
-        let (job, filters) = job(plan, program, &scratch)?;
-        let file = job.write(&filters.bytes).map_err(|e| LaunchError::setup("write the job", &e))?;
+        let (job, filter) = job(plan, program, &scratch);
+        let file = job.write(filter).map_err(|e| LaunchError::setup("write the job", &e))?;
         let (control, far_control) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(|errno| LaunchError::setup("make a socket", &errno.into()))?;
         let pipe = || io::pipe().map_err(|e| LaunchError::setup("make a pipe", &e));
@@ -160,10 +161,11 @@ impl Launcher {
         drop((far_control, far_stdout, far_stderr));
         let patience = started + job.timeout + GRACE + LINGER + PATIENCE;
         let run = Run { control, alive, patience, limit: plan.output_limit() };
-        run.follow(stdout, stderr).and_then(|(report, stdout, stderr)| {
-            let (end, left_behind) = end_of(report, job.timeout)?;
-            Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
-        })
+        let followed = run.follow(stdout, stderr);
+        self.cleaner.remove(scratch);
+        let (report, stdout, stderr) = followed?;
+        let (end, left_behind) = end_of(report, job.timeout)?;
+        Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
     }
 
     /// Hands a job to the helper, which is started, or started again, when it is not there.
@@ -220,20 +222,15 @@ impl Drop for Helper {
     }
 }
 
-fn job(plan: &Plan, program: &Program, scratch: &Scratch) -> Result<(Job, &'static Filters), LaunchError> {
+/// The job, and the seccomp program that goes with it.
+fn job(plan: &Plan, program: &Program, scratch: &Scratch) -> (Job, &'static [u8]) {
     let profile = plan.profile();
     let openings = Openings {
         internet: profile.network.internet,
         unix_sockets: profile.network.unix_sockets,
         trace: profile.process.trace,
     };
-    static NONE: Filters = Filters { lengths: Vec::new(), bytes: Vec::new() };
-    let filters = if plan.seccomp() {
-        Filters::get(openings)
-            .map_err(|error| LaunchError::Setup { step: error.to_string(), errno: libc::EOPNOTSUPP })?
-    } else {
-        &NONE
-    };
+    let filter = if plan.seccomp() { seccomp::filter(openings) } else { &[] };
     let relative = plan.cwd().strip_prefix(plan.workspace()).ok();
     let mut environment: Vec<String> =
         plan.environment().iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -258,10 +255,10 @@ fn job(plan: &Plan, program: &Program, scratch: &Scratch) -> Result<(Job, &'stat
         timeout: program.timeout.min(plan.wall_limit()).min(LONGEST),
         grace: GRACE,
         linger: LINGER,
-        filters: filters.lengths.clone(),
+        seccomp: plan.seccomp(),
         stdin: program.streams == Streams::PassThrough,
     };
-    Ok((job, filters))
+    (job, filter)
 }
 
 fn end_of(report: Report, timeout: Duration) -> Result<(End, bool), LaunchError> {

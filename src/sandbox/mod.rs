@@ -2,7 +2,8 @@
 //! puts the two together for one place, and the [`Launcher`] runs a program under it.
 //!
 //! There is one tier so far, *landlock*: Landlock, seccomp, no_new_privs, no capabilities, resource limits. What it does
-//! not stop is said by [`Kernel::limitations`].
+//! not stop is said by [`Kernel::limitations`]. The order of the steps stands in `helper/confine.rs`; what makes mounts
+//! and namespaces belongs before the Landlock layers are built there.
 
 mod capture;
 mod helper;

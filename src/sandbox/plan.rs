@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,12 @@ use crate::facts::Surroundings;
 
 /// Where `PATH` points when nothing of the gateway's own is readable inside.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Device nodes that every program may use.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// The major number of /dev/tty and /dev/ptmx.
+const TTY_AUX: u32 = 5;
 
 /// How a program is to be confined in one place. The workspace is held open, so that the directory that was checked is
 /// the one that is granted.
@@ -90,8 +96,9 @@ impl Plan {
         }
         let workspace = here.workspace.clone();
         let workspace_dir = Arc::new(open_workspace(&workspace)?);
-        let grants = grants(profile, here);
-        check_gateway(profile, here, &grants)?;
+        let opened = opened_grants(profile, here);
+        check_gateway(profile, here, &opened)?;
+        let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
         let environment = environment(profile, here, host, &grants)?;
         let mut plan = Plan {
@@ -189,7 +196,7 @@ impl Plan {
     }
 
     fn compute_digest(&self) -> Digest {
-        let grants: Vec<_> = self.grants.iter().map(|g| json!([g.path, g.access, g.required])).collect();
+        let grants: Vec<_> = self.grants.iter().map(|g| json!([g.path, g.access])).collect();
         Digest::of_json(&json!({
             "profile": self.profile.digest().to_string(),
             "tier": self.tier.as_str(),
@@ -226,50 +233,73 @@ pub(super) fn fd_number(fd: &impl AsFd) -> i32 {
     fd.as_fd().as_raw_fd()
 }
 
-fn grants(profile: &Profile, here: &Surroundings) -> Vec<Grant> {
+/// A grant, and the path that it really is.
+struct Opened {
+    grant: Grant,
+    real: PathBuf,
+}
+
+/// What the profile and the configuration grant, without what does not exist and without what another grant covers.
+fn opened_grants(profile: &Profile, here: &Surroundings) -> Vec<Opened> {
     let fs = &profile.filesystem;
-    let mut grants = Vec::new();
-    let mut add = |path: &Path, access, required| {
-        // A name that is not UTF-8 cannot come from a profile; from a `*` it can, and is then left out.
-        if let Some(path) = path.to_str() {
-            grants.push(Grant { path: path.to_owned(), access, required });
+    let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
+    let resolve = |path: &super::profile::GrantPath| path.resolve(&here.home);
+    let pseudo = |path: &Path| path.starts_with("/proc") || path.starts_with("/sys");
+    let mut wanted: Vec<(PathBuf, Access, bool)> = Vec::new();
+    for path in fs.system.iter().flat_map(resolve) {
+        let access = if pseudo(&path) { Access::Look } else { Access::Read };
+        wanted.push((path, access, false));
+    }
+    wanted.extend(fs.read.iter().flat_map(resolve).map(|path| (path, Access::Read, true)));
+    wanted.extend(fs.write.iter().flat_map(resolve).map(|path| (path, Access::Write, true)));
+    wanted.extend(here.read_roots.iter().map(|root| (root.clone(), Access::Read, true)));
+    wanted.extend(here.write_roots.iter().map(|root| (root.clone(), write_roots, true)));
+    wanted.extend(DEVICES.iter().map(|device| (PathBuf::from(device), Access::Device, false)));
+    let mut opened: Vec<Opened> = Vec::with_capacity(wanted.len());
+    for grant in wanted.into_iter().filter_map(|(path, access, required)| open_grant(path, access, required)) {
+        let covered = |outer: &Opened| outer.grant.access == grant.grant.access && grant.real.starts_with(&outer.real);
+        if grant.grant.required || !opened.iter().any(covered) {
+            opened.push(grant);
         }
+    }
+    opened
+}
+
+/// Looks at a path that is to be granted; `None` where it does not exist and need not, or where its name is not UTF-8,
+/// which only a `*` can find.
+fn open_grant(path: PathBuf, mut access: Access, required: bool) -> Option<Opened> {
+    let text = path.to_str()?.to_owned();
+    let open = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(&path);
+    let Ok(file) = open else {
+        // The set-up will name it.
+        let grant = Grant { path: text, access, directory: true, required };
+        return required.then_some(Opened { grant, real: path });
     };
-    for path in fs.system.iter().flat_map(|p| p.resolve(&here.home)) {
-        let pseudo = path.starts_with("/proc") || path.starts_with("/sys");
-        add(&path, if pseudo { Access::Look } else { Access::Read }, false);
-    }
-    for path in fs.read.iter().flat_map(|p| p.resolve(&here.home)) {
-        add(&path, Access::Read, true);
-    }
-    for path in fs.write.iter().flat_map(|p| p.resolve(&here.home)) {
-        add(&path, Access::Write, true);
-    }
-    for root in &here.read_roots {
-        add(root, Access::Read, true);
-    }
-    for root in &here.write_roots {
-        let access = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
-        add(root, access, true);
-    }
-    for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"] {
-        add(Path::new(device), Access::Device, false);
-    }
-    grants
+    let kind = file.metadata().ok()?;
+    let real = fs::read_link(format!("/proc/self/fd/{}", fd_number(&file))).unwrap_or(path);
+    let node = kind.file_type().is_char_device();
+    let terminal = node && libc::major(kind.rdev()) == TTY_AUX || real == Path::new("/dev/pts");
+    access = match access {
+        Access::Device if !node => return None,
+        Access::Write | Access::Device if terminal => Access::Terminal,
+        Access::Write if node => Access::Device,
+        other => other,
+    };
+    Some(Opened { grant: Grant { path: text, access, directory: kind.is_dir(), required }, real })
 }
 
 /// No grant may hold, or lie in, a place of the gateway's own. A single file among the system's programs may: that is
 /// the gateway's binary, which is only read there.
-fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Grant]) -> Result<(), PlanError> {
+fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Opened]) -> Result<(), PlanError> {
     // What a link leads to is granted too, so the real names count.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let own: Vec<(&PathBuf, PathBuf)> = here.gateway.iter().map(|own| (own, real(own))).collect();
-    let paths = grants.iter().map(|g| (Path::new(&g.path), g.required)).chain([(here.workspace.as_path(), true)]);
-    for (path, required) in paths {
-        let granted = real(path);
-        for (own, own_real) in &own {
-            let binary = !required && own_real.is_file();
-            if (own_real.starts_with(&granted) && !binary) || granted.starts_with(own_real) {
+    let own: Vec<(&PathBuf, PathBuf, bool)> = here.gateway.iter().map(|own| (own, real(own), own.is_file())).collect();
+    let workspace = (here.workspace.as_path(), here.workspace.as_path(), true);
+    let paths = grants.iter().map(|g| (Path::new(&g.grant.path), g.real.as_path(), g.grant.required));
+    for (path, granted, required) in paths.chain([workspace]) {
+        for (own, own_real, is_file) in &own {
+            let binary = !required && *is_file;
+            if (own_real.starts_with(granted) && !binary) || granted.starts_with(own_real) {
                 return Err(PlanError::Gateway {
                     profile: profile.name.clone(),
                     grant: path.to_owned(),
@@ -330,7 +360,10 @@ fn environment(
 fn readable_path(path: &str, workspace: &Path, grants: &[Grant]) -> String {
     let granted = |dir: &&str| {
         let dir = Path::new(dir);
-        dir.is_absolute() && (dir.starts_with(workspace) || grants.iter().any(|g| dir.starts_with(&g.path)))
+        // `/bin` is granted through `/usr` where it is a link to there.
+        let real = fs::canonicalize(dir);
+        let within = |dir: &Path| dir.starts_with(workspace) || grants.iter().any(|g| dir.starts_with(&g.path));
+        dir.is_absolute() && real.is_ok_and(|real| within(&real))
     };
     path.split(':').filter(granted).collect::<Vec<_>>().join(":")
 }

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
@@ -15,7 +17,7 @@ use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// A directory with `home` and `tmp` in it, mode 0700, that goes away with this value.
+/// A directory with `tmp` in it, mode 0700, that goes away with this value.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -25,8 +27,10 @@ pub struct Scratch {
 impl Scratch {
     /// Makes one below `base`, and `base` too where it is missing. A base of another user's is refused.
     pub fn new(base: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(base)?;
-        let owner = fs::symlink_metadata(base)?;
+        let owner = fs::symlink_metadata(base).or_else(|_| {
+            DirBuilder::new().recursive(true).mode(0o700).create(base)?;
+            fs::symlink_metadata(base)
+        })?;
         if !owner.is_dir() || std::os::unix::fs::MetadataExt::uid(&owner) != nix::unistd::geteuid().as_raw() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
@@ -37,9 +41,7 @@ impl Scratch {
         DirBuilder::new().mode(0o700).create(&path)?;
         let dir = fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
         let scratch = Scratch { path, dir };
-        for name in ["home", "tmp"] {
-            DirBuilder::new().mode(0o700).create(scratch.path.join(name))?;
-        }
+        DirBuilder::new().mode(0o700).create(scratch.tmp())?;
         Ok(scratch)
     }
 
@@ -47,8 +49,8 @@ impl Scratch {
         &self.dir
     }
 
-    pub fn home(&self) -> PathBuf {
-        self.path.join("home")
+    pub fn home(&self) -> &Path {
+        &self.path
     }
 
     pub fn tmp(&self) -> PathBuf {
@@ -58,11 +60,49 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // Most programs leave nothing.
+        if fs::remove_dir(self.tmp()).and_then(|()| fs::remove_dir(&self.path)).is_ok() {
+            return;
+        }
         // What cannot be removed stays behind in the gateway's own directory, where nobody else reads it.
         if let Ok(dir) = self.dir.try_clone() {
             let _ = empty(&OwnedFd::from(dir));
         }
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Removes scratch directories on a thread of its own: no caller waits for a file system to forget. What is still there
+/// when the cleaner goes is removed before it is gone.
+#[derive(Debug)]
+pub struct Cleaner {
+    queue: Option<mpsc::Sender<Scratch>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Cleaner {
+    pub fn new() -> io::Result<Self> {
+        let (queue, waiting) = mpsc::channel::<Scratch>();
+        let clean = move || waiting.into_iter().for_each(drop);
+        let thread = std::thread::Builder::new().name("scratch".to_owned()).spawn(clean)?;
+        Ok(Cleaner { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Removes a directory soon; now, where the thread is gone.
+    pub fn remove(&self, scratch: Scratch) {
+        if let Some(queue) = &self.queue {
+            // What cannot be sent comes back, and is dropped here.
+            let _ = queue.send(scratch);
+        }
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

@@ -1,16 +1,13 @@
-//! The system call filters, compiled once in the gateway.
+//! The system call filter, compiled once in the gateway.
 //!
-//! seccompiler gives one program one answer, so there are four, and the kernel takes the strictest of their answers:
-//! what is not of this architecture or unknown, what is refused (`EPERM`), what is said not to exist (`ENOSYS`: callers
-//! fall back), and extended attributes (`EOPNOTSUPP`: `cp -a` goes on).
+//! One program with a binary search over the call's number. The kernel walks a filter for every number when it is
+//! installed, so a chain of comparisons, which is what a general compiler makes of a list, costs most of a millisecond
+//! each time a program starts; this costs next to nothing, then and on every call.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use libc::{c_long, sock_filter};
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
-};
 
 /// What a profile opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,89 +17,165 @@ pub struct Openings {
     pub trace: bool,
 }
 
-/// Programs in the order of installation, as the kernel takes them.
-#[derive(Clone, Debug)]
-pub struct Filters {
-    /// Instructions of each program.
-    pub lengths: Vec<u16>,
-    /// All instructions, 8 bytes each.
-    pub bytes: Vec<u8>,
+/// The filter for these openings, as the kernel takes it: 8 bytes an instruction. Compiled once for each combination.
+pub fn filter(openings: Openings) -> &'static [u8] {
+    static COMPILED: [OnceLock<Vec<u8>>; 8] = [const { OnceLock::new() }; 8];
+    let index =
+        usize::from(openings.internet) | usize::from(openings.unix_sockets) << 1 | usize::from(openings.trace) << 2;
+    // Three bits cannot be out of range; an empty program would be refused by the kernel.
+    COMPILED.get(index).map_or(&[], |slot| slot.get_or_init(|| encode(&compile(&answers(openings)))))
 }
 
-/// The filters cannot be compiled for this machine.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("the system call filters cannot be compiled: {0}")]
-pub struct FilterError(String);
+/// The errno that a call is answered with.
+type Answer = i32;
 
-impl From<seccompiler::BackendError> for FilterError {
-    fn from(error: seccompiler::BackendError) -> Self {
-        FilterError(error.to_string())
-    }
+/// When a call is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    answer: Answer,
+    /// Refused when all conditions of one of these hold; always, where there is none.
+    when: Vec<Vec<Condition>>,
 }
 
-impl Filters {
-    /// The filters for these openings. Compiled once for each combination.
-    pub fn get(openings: Openings) -> Result<&'static Filters, FilterError> {
-        static COMPILED: [OnceLock<Result<Filters, FilterError>>; 8] = [const { OnceLock::new() }; 8];
-        let index =
-            usize::from(openings.internet) | usize::from(openings.unix_sockets) << 1 | usize::from(openings.trace) << 2;
-        let slot = COMPILED.get(index).ok_or_else(|| FilterError("no such combination".to_owned()))?;
-        slot.get_or_init(|| compile(openings)).as_ref().map_err(Clone::clone)
-    }
+/// A condition on the lower 32 bits of an argument, which is all that the kernel looks at where we compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Condition {
+    argument: u8,
+    mask: u32,
+    value: u32,
+    /// Holds where masked argument and value are the same, or else where they differ.
+    same: bool,
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Rules = BTreeMap<u32, Rule>;
 
-fn compile(openings: Openings) -> Result<Filters, FilterError> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let build = |rules: Rules, errno: i32| -> Result<BpfProgram, FilterError> {
-        let action = SeccompAction::Errno(errno.unsigned_abs());
-        Ok(SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?)
-    };
-    let programs = [
-        build(absent(), libc::ENOSYS)?,
-        build(attributes(), libc::EOPNOTSUPP)?,
-        build(refused(openings)?, libc::EPERM)?,
-    ];
-    let mut filters = Filters { lengths: Vec::new(), bytes: Vec::new() };
-    // seccompiler's programs begin with the check that kills what is not of this architecture.
-    filters.push(unknown_numbers().map(|i| (i.code, i.jt, i.jf, i.k)))?;
-    for program in programs {
-        filters.push(program.into_iter().map(|i| (i.code, i.jt, i.jf, i.k)))?;
-    }
-    Ok(filters)
-}
-
-impl Filters {
-    fn push(&mut self, program: impl IntoIterator<Item = (u16, u8, u8, u32)>) -> Result<(), FilterError> {
-        let before = self.bytes.len();
-        for (code, jt, jf, k) in program {
-            self.bytes.extend_from_slice(&code.to_ne_bytes());
-            self.bytes.extend_from_slice(&[jt, jf]);
-            self.bytes.extend_from_slice(&k.to_ne_bytes());
-        }
-        let length = (self.bytes.len() - before) / size_of::<sock_filter>();
-        self.lengths.push(u16::try_from(length).map_err(|_| FilterError("a program is too long".to_owned()))?);
-        Ok(())
-    }
-}
-
-/// The last system call that these filters were written for (mseal(2), Linux 6.10). The numbers after it, and the x32
+/// The last system call that these rules were written for (mseal(2), Linux 6.10). The numbers after it, and the x32
 /// numbers on x86, which begin at 0x4000_0000, do not exist.
 const LAST_KNOWN: u32 = 462;
 
-fn unknown_numbers() -> [sock_filter; 4] {
-    let code = |c: u32| u16::try_from(c).unwrap_or_default();
-    let load = code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS);
-    let greater = code(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K);
-    let answer = code(libc::BPF_RET | libc::BPF_K);
-    [
-        // The number is the first word of seccomp_data.
-        sock_filter { code: load, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: greater, jt: 0, jf: 1, k: LAST_KNOWN },
-        sock_filter { code: answer, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs() },
-        sock_filter { code: answer, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
-    ]
+#[cfg(target_arch = "x86_64")]
+const AUDIT_ARCH: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const AUDIT_ARCH: u32 = 0xc000_00b7;
+
+fn answers(openings: Openings) -> Rules {
+    let mut rules = absent();
+    rules.extend(attributes());
+    rules.extend(refused(openings));
+    rules
+}
+
+/// The program: another architecture kills, what is unknown does not exist, then the rules.
+fn compile(rules: &Rules) -> Vec<sock_filter> {
+    const ARCHITECTURE: u32 = 4;
+    const NUMBER: u32 = 0;
+    let mut program = vec![
+        load(ARCHITECTURE),
+        jump(libc::BPF_JEQ, AUDIT_ARCH, 1, 0),
+        answer(libc::SECCOMP_RET_KILL_PROCESS),
+        load(NUMBER),
+        jump(libc::BPF_JGT, LAST_KNOWN, 0, 1),
+        answer(errno(libc::ENOSYS)),
+    ];
+    program.extend(search(&spans(rules)));
+    program
+}
+
+/// From a first number on, up to the next span, calls are treated alike; `None` is allowed.
+type Span<'a> = (u32, Option<&'a Rule>);
+
+fn spans(rules: &Rules) -> Vec<Span<'_>> {
+    let mut spans: Vec<Span<'_>> = vec![(0, None)];
+    for (number, rule) in rules {
+        // What follows the last rule begins with this number, unless this rule says otherwise.
+        if spans.last().is_some_and(|(start, _)| start == number) {
+            spans.pop();
+        }
+        if spans.last().is_none_or(|(_, last)| *last != Some(rule)) {
+            spans.push((*number, Some(rule)));
+        }
+        spans.push((number + 1, None));
+    }
+    // Neighbours that are treated alike are one span.
+    spans.dedup_by(|next, before| next.1 == before.1);
+    spans
+}
+
+fn search(spans: &[Span<'_>]) -> Vec<sock_filter> {
+    let (left, right) = spans.split_at(spans.len() / 2);
+    let (true, Some((first, _))) = (!left.is_empty(), right.first()) else {
+        return spans.first().and_then(|(_, rule)| *rule).map_or_else(|| vec![answer(libc::SECCOMP_RET_ALLOW)], check);
+    };
+    let left = search(left);
+    let mut program = match u8::try_from(left.len()) {
+        Ok(near) => vec![jump(libc::BPF_JGE, *first, near, 0)],
+        // Too far for a conditional jump.
+        Err(_) => vec![jump(libc::BPF_JGE, *first, 0, 1), always(left.len())],
+    };
+    program.extend(left);
+    program.extend(search(right));
+    program
+}
+
+/// Answers one call by its arguments.
+fn check(rule: &Rule) -> Vec<sock_filter> {
+    let refuse = answer(errno(rule.answer));
+    if rule.when.is_empty() {
+        return vec![refuse];
+    }
+    let mut program = Vec::new();
+    for conditions in &rule.when {
+        let mut body = vec![refuse];
+        for condition in conditions.iter().rev() {
+            let over = u8::try_from(body.len()).unwrap_or(u8::MAX);
+            let (holds, fails) = if condition.same { (0, over) } else { (over, 0) };
+            let mut test = vec![load(16 + 8 * u32::from(condition.argument))];
+            if condition.mask != u32::MAX {
+                test.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, condition.mask));
+            }
+            test.push(jump(libc::BPF_JEQ, condition.value, holds, fails));
+            test.extend(body);
+            body = test;
+        }
+        program.extend(body);
+    }
+    program.push(answer(libc::SECCOMP_RET_ALLOW));
+    program
+}
+
+/// Loads a 32-bit word of `seccomp_data`: number, architecture, instruction pointer, six arguments of 64 bits, whose
+/// lower half comes first on the little-endian machines that we build for.
+fn load(offset: u32) -> sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
+}
+
+fn jump(comparison: u32, value: u32, holds: u8, fails: u8) -> sock_filter {
+    instruction(libc::BPF_JMP | comparison | libc::BPF_K, holds, fails, value)
+}
+
+fn always(over: usize) -> sock_filter {
+    instruction(libc::BPF_JMP | libc::BPF_JA, 0, 0, u32::try_from(over).unwrap_or(u32::MAX))
+}
+
+fn answer(action: u32) -> sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, 0, 0, action)
+}
+
+fn errno(errno: Answer) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()
+}
+
+fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    // Codes are below 256.
+    sock_filter { code: u16::try_from(code).unwrap_or(u16::MAX), jt, jf, k }
+}
+
+fn encode(program: &[sock_filter]) -> Vec<u8> {
+    let bytes = |i: &sock_filter| {
+        let ([a, b], [w, x, y, z]) = (i.code.to_ne_bytes(), i.k.to_ne_bytes());
+        [a, b, i.jt, i.jf, w, x, y, z]
+    };
+    program.iter().flat_map(bytes).collect()
 }
 
 /// What is said not to exist. clone3(2) hides its flags behind a pointer, and libc falls back to clone(2) on `ENOSYS`
@@ -111,117 +184,129 @@ fn unknown_numbers() -> [sock_filter; 4] {
 fn absent() -> Rules {
     /// No libc constant yet: statmount, listmount, lsm_get_self_attr, lsm_set_self_attr, lsm_list_modules.
     const NEWER: [c_long; 5] = [457, 458, 459, 460, 461];
-    let mut rules = all(&[
-        libc::SYS_clone3,
-        libc::SYS_openat2,
-        libc::SYS_io_uring_setup,
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_uring_register,
-        libc::SYS_open_tree,
-        libc::SYS_move_mount,
-        libc::SYS_fsopen,
-        libc::SYS_fsconfig,
-        libc::SYS_fsmount,
-        libc::SYS_fspick,
-        libc::SYS_mount_setattr,
-        libc::SYS_memfd_secret,
-    ]);
-    rules.extend(all(&NEWER));
+    let mut rules = all(
+        libc::ENOSYS,
+        &[
+            libc::SYS_clone3,
+            libc::SYS_openat2,
+            libc::SYS_io_uring_setup,
+            libc::SYS_io_uring_enter,
+            libc::SYS_io_uring_register,
+            libc::SYS_open_tree,
+            libc::SYS_move_mount,
+            libc::SYS_fsopen,
+            libc::SYS_fsconfig,
+            libc::SYS_fsmount,
+            libc::SYS_fspick,
+            libc::SYS_mount_setattr,
+            libc::SYS_memfd_secret,
+        ],
+    );
+    rules.extend(all(libc::ENOSYS, &NEWER));
     rules
 }
 
 /// Setting extended attributes: they are metadata, which Landlock does not see. Reading them is harmless.
 fn attributes() -> Rules {
-    all(&[
-        libc::SYS_setxattr,
-        libc::SYS_lsetxattr,
-        libc::SYS_fsetxattr,
-        libc::SYS_removexattr,
-        libc::SYS_lremovexattr,
-        libc::SYS_fremovexattr,
-    ])
+    all(
+        libc::EOPNOTSUPP,
+        &[
+            libc::SYS_setxattr,
+            libc::SYS_lsetxattr,
+            libc::SYS_fsetxattr,
+            libc::SYS_removexattr,
+            libc::SYS_lremovexattr,
+            libc::SYS_fremovexattr,
+        ],
+    )
 }
 
-fn refused(openings: Openings) -> Result<Rules, FilterError> {
-    let mut rules = all(&[
-        // Mounts, roots, namespaces.
-        libc::SYS_mount,
-        libc::SYS_umount2,
-        libc::SYS_pivot_root,
-        libc::SYS_chroot,
-        libc::SYS_setns,
-        libc::SYS_unshare,
-        // The kernel and the machine.
-        libc::SYS_bpf,
-        libc::SYS_perf_event_open,
-        libc::SYS_userfaultfd,
-        libc::SYS_kexec_load,
-        libc::SYS_kexec_file_load,
-        libc::SYS_init_module,
-        libc::SYS_finit_module,
-        libc::SYS_delete_module,
-        libc::SYS_reboot,
-        libc::SYS_swapon,
-        libc::SYS_swapoff,
-        libc::SYS_acct,
-        libc::SYS_quotactl,
-        libc::SYS_quotactl_fd,
-        libc::SYS_syslog,
-        libc::SYS_settimeofday,
-        libc::SYS_clock_settime,
-        libc::SYS_clock_adjtime,
-        libc::SYS_adjtimex,
-        libc::SYS_sethostname,
-        libc::SYS_setdomainname,
-        libc::SYS_vhangup,
-        libc::SYS_fanotify_init,
-        libc::SYS_fanotify_mark,
-        libc::SYS_lookup_dcookie,
-        libc::SYS_nfsservctl,
-        // Files by handle, past every path.
-        libc::SYS_open_by_handle_at,
-        libc::SYS_name_to_handle_at,
-        // Keys and interprocess communication, which belong to the user, not to the sandbox.
-        libc::SYS_keyctl,
-        libc::SYS_add_key,
-        libc::SYS_request_key,
-        libc::SYS_shmget,
-        libc::SYS_shmat,
-        libc::SYS_shmctl,
-        libc::SYS_semget,
-        libc::SYS_semop,
-        libc::SYS_semtimedop,
-        libc::SYS_semctl,
-        libc::SYS_msgget,
-        libc::SYS_msgsnd,
-        libc::SYS_msgrcv,
-        libc::SYS_msgctl,
-        libc::SYS_mq_open,
-        libc::SYS_mq_unlink,
-        // Other processes.
-        libc::SYS_kcmp,
-        libc::SYS_pidfd_getfd,
-        libc::SYS_process_madvise,
-        libc::SYS_process_mrelease,
-        libc::SYS_migrate_pages,
-        libc::SYS_move_pages,
-        libc::SYS_vmsplice,
-    ]);
+/// What no profile opens.
+const REFUSED: &[c_long] = &[
+    // Mounts, roots, namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    // The kernel and the machine.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    // Files by handle, past every path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // Keys and interprocess communication, which belong to the user, not to the sandbox.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    // Other processes.
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_vmsplice,
+];
+
+fn refused(openings: Openings) -> Rules {
+    let mut rules = all(libc::EPERM, REFUSED);
     rules.extend(old_calls());
     if !openings.trace {
-        rules.extend(all(&[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]));
+        rules.extend(all(libc::EPERM, &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]));
     }
-    rules.extend(namespaces_and_personality()?);
-    rules.extend(terminals()?);
-    rules.extend(set_id_bits()?);
-    rules.extend(other_processes()?);
-    rules.extend(sockets(openings)?);
-    Ok(rules)
+    rules.extend(namespaces_and_personality());
+    rules.extend(terminals());
+    rules.extend(set_id_bits());
+    rules.extend(other_processes());
+    rules.extend(sockets(openings));
+    rules
 }
 
 #[cfg(target_arch = "x86_64")]
 fn old_calls() -> Rules {
-    all(&[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_ustat, libc::SYS_sysfs, libc::SYS_uselib])
+    all(
+        libc::EPERM,
+        &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_ustat, libc::SYS_sysfs, libc::SYS_uselib],
+    )
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -229,7 +314,7 @@ fn old_calls() -> Rules {
     Rules::new()
 }
 
-fn namespaces_and_personality() -> Result<Rules, FilterError> {
+fn namespaces_and_personality() -> Rules {
     // CLONE_NEWTIME is not valid for clone(2): its bit is the exit signal's there.
     const NAMESPACES: [i32; 7] = [
         libc::CLONE_NEWNS,
@@ -240,71 +325,67 @@ fn namespaces_and_personality() -> Result<Rules, FilterError> {
         libc::CLONE_NEWPID,
         libc::CLONE_NEWNET,
     ];
-    let clone = NAMESPACES.into_iter().map(|flag| rule([bits(0, flag)?])).collect::<Result<_, _>>()?;
     // Query, none, and ADDR_NO_RANDOMIZE, which debuggers set.
-    let personality = rule([differs(0, 0)?, differs(0, 0xffff_ffff)?, differs(0, 0x0004_0000)?])?;
-    Ok(Rules::from([(libc::SYS_clone, clone), (libc::SYS_personality, vec![personality])]))
+    let personality = [[0, 0xffff_ffff, 0x0004_0000].map(|value| differs(0, value)).to_vec()];
+    Rules::from([
+        refuse(libc::SYS_clone, NAMESPACES.map(|flag| vec![has(0, flag)])),
+        refuse(libc::SYS_personality, personality),
+    ])
 }
 
 /// Typing into a terminal from outside it. The kernel looks at 32 bits of the request (CVE-2019-10063).
-fn terminals() -> Result<Rules, FilterError> {
+fn terminals() -> Rules {
     const TIOCSTI: u32 = 0x5412;
     const TIOCLINUX: u32 = 0x541c;
     const TIOCCONS: u32 = 0x541d;
-    let requests = [TIOCSTI, TIOCLINUX, TIOCCONS].map(|request| rule([equals(1, request)?]));
-    Ok(Rules::from([(libc::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?)]))
+    Rules::from([refuse(libc::SYS_ioctl, [TIOCSTI, TIOCLINUX, TIOCCONS].map(|request| vec![equals(1, request)]))])
 }
 
 /// Files that would run as their owner for whoever finds them outside the sandbox.
-fn set_id_bits() -> Result<Rules, FilterError> {
-    let mode = |argument| -> Result<Vec<SeccompRule>, FilterError> {
-        Ok(vec![rule([bits(argument, 0o4000)?])?, rule([bits(argument, 0o2000)?])?])
-    };
-    // The mode counts only where open makes a file: O_CREAT, or the bit that is O_TMPFILE's own.
-    let opening = |flags, argument| -> Result<Vec<SeccompRule>, FilterError> {
-        let mut rules = Vec::new();
-        for makes in [libc::O_CREAT, 0o20_000_000] {
-            for bit in [0o4000, 0o2000] {
-                rules.push(rule([bits(flags, makes)?, bits(argument, bit)?])?);
-            }
-        }
-        Ok(rules)
-    };
+fn set_id_bits() -> Rules {
     const FCHMODAT2: c_long = 452;
+    const BITS: [i32; 2] = [0o4000, 0o2000];
+    let mode = |argument| BITS.map(|bit| vec![has(argument, bit)]);
+    // The mode counts only where open makes a file: O_CREAT, or the bit that is O_TMPFILE's own.
+    let opening = |flags, argument| {
+        [libc::O_CREAT, 0o20_000_000]
+            .into_iter()
+            .flat_map(move |makes| BITS.map(|bit| vec![has(flags, makes), has(argument, bit)]))
+    };
     let mut rules = Rules::from([
-        (libc::SYS_fchmod, mode(1)?),
-        (libc::SYS_fchmodat, mode(2)?),
-        (FCHMODAT2, mode(2)?),
-        (libc::SYS_mknodat, mode(2)?),
-        (libc::SYS_openat, opening(2, 3)?),
+        refuse(libc::SYS_fchmod, mode(1)),
+        refuse(libc::SYS_fchmodat, mode(2)),
+        refuse(FCHMODAT2, mode(2)),
+        refuse(libc::SYS_mknodat, mode(2)),
+        refuse(libc::SYS_openat, opening(2, 3)),
     ]);
     #[cfg(target_arch = "x86_64")]
     rules.extend([
-        (libc::SYS_chmod, mode(1)?),
-        (libc::SYS_creat, mode(1)?),
-        (libc::SYS_mknod, mode(1)?),
-        (libc::SYS_open, opening(1, 2)?),
+        refuse(libc::SYS_chmod, mode(1)),
+        refuse(libc::SYS_creat, mode(1)),
+        refuse(libc::SYS_mknod, mode(1)),
+        refuse(libc::SYS_open, opening(1, 2)),
     ]);
-    Ok(rules)
+    rules
 }
 
 /// Calls that change another process of the same user by its number: only 0, oneself, is let through.
-fn other_processes() -> Result<Rules, FilterError> {
-    let first = || -> Result<Vec<SeccompRule>, FilterError> { Ok(vec![rule([differs(0, 0)?])?]) };
-    let second = || -> Result<Vec<SeccompRule>, FilterError> { Ok(vec![rule([differs(1, 0)?])?]) };
-    Ok(Rules::from([
-        (libc::SYS_prlimit64, first()?),
-        (libc::SYS_sched_setaffinity, first()?),
-        (libc::SYS_sched_setscheduler, first()?),
-        (libc::SYS_sched_setparam, first()?),
-        (libc::SYS_sched_setattr, first()?),
-        (libc::SYS_setpriority, second()?),
-        (libc::SYS_ioprio_set, second()?),
-    ]))
+fn other_processes() -> Rules {
+    let first = [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ];
+    let second = [libc::SYS_setpriority, libc::SYS_ioprio_set];
+    let rule = |argument| move |call| refuse(call, [vec![differs(argument, 0)]]);
+    first.into_iter().map(rule(0)).chain(second.into_iter().map(rule(1))).collect()
 }
 
 /// Socket families are an allow list; so are types and protocols within them.
-fn sockets(openings: Openings) -> Result<Rules, FilterError> {
+fn sockets(openings: Openings) -> Rules {
+    const TYPE: u32 = 0xf;
     let mut families = Vec::new();
     if openings.internet {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
@@ -312,59 +393,54 @@ fn sockets(openings: Openings) -> Result<Rules, FilterError> {
     if openings.unix_sockets {
         families.push(libc::AF_UNIX);
     }
-    let mut socket = Vec::new();
-    if families.is_empty() {
-        return Ok(Rules::from([(libc::SYS_socket, socket), (libc::SYS_socketpair, socket_pairs()?)]));
-    }
-    let others = families.iter().map(|family| differs(0, family.unsigned_abs())).collect::<Result<Vec<_>, _>>()?;
-    socket.push(rule(others)?);
+    // Without a family this is the empty list of conditions, which always holds.
+    let mut socket = vec![families.iter().map(|family| differs(0, family.unsigned_abs())).collect()];
     if openings.internet {
         // Of netlink only the routing tables, which getaddrinfo and `ip addr` ask.
-        socket.push(rule([equals(0, libc::AF_NETLINK.unsigned_abs())?, differs(2, 0)?])?);
+        socket.push(vec![equals(0, libc::AF_NETLINK.unsigned_abs()), differs(2, 0)]);
         // No raw sockets, no protocol but the default, TCP and UDP (6, 17): MPTCP and SCTP go past Landlock.
-        for family in [libc::AF_INET, libc::AF_INET6] {
-            let family = family.unsigned_abs();
-            socket.push(rule([equals(0, family)?, masked(1, 0xf, libc::SOCK_RAW.unsigned_abs())?])?);
-            socket.push(rule([equals(0, family)?, differs(2, 0)?, differs(2, 6)?, differs(2, 17)?])?);
+        for family in [libc::AF_INET, libc::AF_INET6].map(i32::unsigned_abs) {
+            socket.push(vec![equals(0, family), masked(1, TYPE, libc::SOCK_RAW.unsigned_abs())]);
+            socket.push(vec![equals(0, family), differs(2, 0), differs(2, 6), differs(2, 17)]);
         }
     }
-    Ok(Rules::from([(libc::SYS_socket, socket), (libc::SYS_socketpair, socket_pairs()?)]))
+    // Unix stream pairs alone: a datagram pair can be connected again, to a socket outside.
+    let pair = [
+        vec![differs(0, libc::AF_UNIX.unsigned_abs())],
+        vec![masked(1, TYPE, libc::SOCK_DGRAM.unsigned_abs())],
+        vec![masked(1, TYPE, libc::SOCK_RAW.unsigned_abs())],
+    ];
+    Rules::from([refuse(libc::SYS_socket, socket), refuse(libc::SYS_socketpair, pair)])
 }
 
-/// Unix stream pairs alone: a datagram pair can be connected again, to a socket outside.
-fn socket_pairs() -> Result<Vec<SeccompRule>, FilterError> {
-    Ok(vec![
-        rule([differs(0, libc::AF_UNIX.unsigned_abs())?])?,
-        rule([masked(1, 0xf, libc::SOCK_DGRAM.unsigned_abs())?])?,
-        rule([masked(1, 0xf, libc::SOCK_RAW.unsigned_abs())?])?,
-    ])
+fn all(answer: Answer, calls: &[c_long]) -> Rules {
+    calls.iter().map(|call| (number(*call), Rule { answer, when: Vec::new() })).collect()
 }
 
-fn all(numbers: &[c_long]) -> Rules {
-    numbers.iter().map(|number| (*number, Vec::new())).collect()
+/// A call that is refused (`EPERM`) when all conditions of one list hold.
+fn refuse(call: c_long, when: impl IntoIterator<Item = Vec<Condition>>) -> (u32, Rule) {
+    (number(call), Rule { answer: libc::EPERM, when: when.into_iter().collect() })
 }
 
-fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, FilterError> {
-    Ok(SeccompRule::new(conditions.into())?)
+fn number(call: c_long) -> u32 {
+    // System calls' numbers are small and positive; no call has this one.
+    u32::try_from(call).unwrap_or(LAST_KNOWN)
 }
 
-fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Result<SeccompCondition, FilterError> {
-    Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into())?)
+fn equals(argument: u8, value: u32) -> Condition {
+    masked(argument, u32::MAX, value)
 }
 
-fn equals(argument: u8, value: u32) -> Result<SeccompCondition, FilterError> {
-    condition(argument, SeccompCmpOp::Eq, value)
+fn differs(argument: u8, value: u32) -> Condition {
+    Condition { argument, mask: u32::MAX, value, same: false }
 }
 
-fn differs(argument: u8, value: u32) -> Result<SeccompCondition, FilterError> {
-    condition(argument, SeccompCmpOp::Ne, value)
+fn masked(argument: u8, mask: u32, value: u32) -> Condition {
+    Condition { argument, mask, value, same: true }
 }
 
-fn masked(argument: u8, mask: u32, value: u32) -> Result<SeccompCondition, FilterError> {
-    condition(argument, SeccompCmpOp::MaskedEq(mask.into()), value)
-}
-
-fn bits(argument: u8, bits: i32) -> Result<SeccompCondition, FilterError> {
+/// All bits are set.
+fn has(argument: u8, bits: i32) -> Condition {
     masked(argument, bits.cast_unsigned(), bits.cast_unsigned())
 }
 
@@ -372,18 +448,124 @@ fn bits(argument: u8, bits: i32) -> Result<SeccompCondition, FilterError> {
 mod tests {
     use super::*;
 
+    /// Runs a program as the kernel would; answers the action.
+    fn run(program: &[sock_filter], number: u32, architecture: u32, arguments: [u64; 6]) -> u32 {
+        let (mut at, mut word) = (0, 0u32);
+        loop {
+            let i = &program[at];
+            let (jt, jf) = (usize::from(i.jt), usize::from(i.jf));
+            at += 1;
+            match u32::from(i.code) {
+                0x20 => {
+                    word = match i.k {
+                        0 => number,
+                        4 => architecture,
+                        k => u32::try_from(arguments[(k as usize - 16) / 8] & 0xffff_ffff).unwrap(),
+                    }
+                }
+                0x54 => word &= i.k,
+                0x05 => at += i.k as usize,
+                0x15 => at += if word == i.k { jt } else { jf },
+                0x25 => at += if word > i.k { jt } else { jf },
+                0x35 => at += if word >= i.k { jt } else { jf },
+                0x06 => return i.k,
+                other => panic!("instruction {other:#x} at {at}"),
+            }
+        }
+    }
+
+    /// What the rules say, without a program.
+    fn expected(rules: &Rules, number: u32, arguments: [u64; 6]) -> u32 {
+        let Some(rule) = rules.get(&number) else {
+            return if number > LAST_KNOWN { errno(libc::ENOSYS) } else { libc::SECCOMP_RET_ALLOW };
+        };
+        let holds = |c: &Condition| {
+            let word = (arguments[usize::from(c.argument)] & 0xffff_ffff) as u32;
+            (word & c.mask == c.value) == c.same
+        };
+        let refused = rule.when.is_empty() || rule.when.iter().any(|all| all.iter().all(holds));
+        if refused { errno(rule.answer) } else { libc::SECCOMP_RET_ALLOW }
+    }
+
+    fn combinations() -> impl Iterator<Item = Openings> {
+        (0..8).map(|n| Openings { internet: n & 1 != 0, unix_sockets: n & 2 != 0, trace: n & 4 != 0 })
+    }
+
     #[test]
-    fn every_combination_compiles_to_programs_of_the_length_it_says() {
-        for n in 0..8 {
-            let openings = Openings { internet: n & 1 != 0, unix_sockets: n & 2 != 0, trace: n & 4 != 0 };
-            let filters = Filters::get(openings).unwrap();
-            let total: usize = filters.lengths.iter().map(|l| usize::from(*l)).sum();
-            assert_eq!(filters.lengths.len(), 4, "{openings:?}");
-            assert_eq!(total * size_of::<sock_filter>(), filters.bytes.len(), "{openings:?}");
-            assert!(
-                filters.lengths.iter().all(|l| *l < 4096),
-                "{openings:?}: the kernel takes 4096 instructions at most"
-            );
+    fn the_program_says_what_the_rules_say() {
+        let words = [
+            0,
+            1,
+            2,
+            3,
+            6,
+            10,
+            16,
+            17,
+            0x41,
+            0x5412,
+            0o755,
+            0o4755,
+            0o2755,
+            0o20_000_100,
+            0x1000_0000,
+            0xffff_ffff,
+            1 << 32 | 0x5412,
+        ];
+        for openings in combinations() {
+            let rules = answers(openings);
+            let program = compile(&rules);
+            for number in (0..600).chain([0x4000_0000, 0x4000_0029, u32::MAX]) {
+                let tried =
+                    if rules.get(&number).is_some_and(|rule| !rule.when.is_empty()) { &words[..] } else { &words[..1] };
+                for a in tried {
+                    for b in tried {
+                        for c in tried {
+                            for arguments in [[*a, *b, *c, 0o4755, 0, 0], [*a, *b, *c, 0o644, 0, 0]] {
+                                let is = run(&program, number, AUDIT_ARCH, arguments);
+                                let should = expected(&rules, number, arguments);
+                                assert_eq!(is, should, "{openings:?}: call {number} with {arguments:x?}");
+                            }
+                        }
+                    }
+                }
+            }
+            assert_eq!(run(&program, 0, 0x4000_0003, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS, "another architecture");
+            assert!(program.len() < 1000, "{} instructions: the kernel takes 4096, and time for each", program.len());
+        }
+    }
+
+    #[test]
+    fn what_matters_is_refused_whatever_is_open() {
+        for openings in combinations() {
+            let program = compile(&answers(openings));
+            for (call, arguments, errno) in [
+                (libc::SYS_mount, [0; 6], libc::EPERM),
+                (libc::SYS_bpf, [0; 6], libc::EPERM),
+                (libc::SYS_keyctl, [0; 6], libc::EPERM),
+                (libc::SYS_clone3, [0; 6], libc::ENOSYS),
+                (libc::SYS_io_uring_setup, [0; 6], libc::ENOSYS),
+                (libc::SYS_setxattr, [0; 6], libc::EOPNOTSUPP),
+                (libc::SYS_ioctl, [0, 1 << 32 | 0x5412, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_clone, [0x1000_0011, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socket, [40, 1, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socketpair, [1, 2, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_fchmodat, [0, 0, 0o4755, 0, 0, 0], libc::EPERM),
+                (libc::SYS_prlimit64, [77, 0, 0, 0, 0, 0], libc::EPERM),
+            ] {
+                let is = run(&program, number(call), AUDIT_ARCH, arguments);
+                assert_eq!(is, super::errno(errno), "{openings:?}: call {call} with {arguments:x?}");
+            }
+            for (call, arguments) in [
+                (libc::SYS_read, [0; 6]),
+                (libc::SYS_clone, [0x11, 0, 0, 0, 0, 0]),
+                (libc::SYS_socketpair, [1, 0x8_0001, 0, 0, 0, 0]),
+                (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0]),
+                (libc::SYS_landlock_restrict_self, [0; 6]),
+            ] {
+                let is = run(&program, number(call), AUDIT_ARCH, arguments);
+                assert_eq!(is, libc::SECCOMP_RET_ALLOW, "{openings:?}: call {call} with {arguments:x?}");
+            }
         }
     }
 }

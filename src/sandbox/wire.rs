@@ -1,7 +1,7 @@
 //! What goes between the launcher and its helper: one [`Job`] in, one [`Report`] out.
 //!
-//! A job is a memory file: the length of its JSON in four bytes, little-endian, the JSON, then the seccomp programs as
-//! the kernel takes them. It comes with descriptors in an `SCM_RIGHTS` message and never stands in argv or environment.
+//! A job is a memory file: the length of its JSON in four bytes, little-endian, the JSON, then the seccomp program as
+//! the kernel takes it. It comes with descriptors in an `SCM_RIGHTS` message and never stands in argv or environment.
 
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::FromRawFd;
@@ -19,8 +19,10 @@ pub enum Access {
     Read,
     /// Everything but making device nodes.
     Write,
-    /// A device node that is read and written; ioctls where it is a terminal.
+    /// Read and write: device nodes.
     Device,
+    /// Read, write, ask with ioctl(2): terminals.
+    Terminal,
 }
 
 /// A path and what may be done beneath it.
@@ -28,7 +30,9 @@ pub enum Access {
 pub struct Grant {
     pub path: String,
     pub access: Access,
-    /// That the path does not exist is an error.
+    /// A directory, when the plan was made; another kind of file by now is an error.
+    pub directory: bool,
+    /// That the path does not exist any more is an error.
     pub required: bool,
 }
 
@@ -52,8 +56,8 @@ pub struct Job {
     pub grace: Duration,
     /// How long processes that the program leaves behind may finish what they do.
     pub linger: Duration,
-    /// Instructions of each seccomp program that follows the JSON, in the order of installation.
-    pub filters: Vec<u16>,
+    /// A seccomp program follows the JSON. Without one nothing is filtered, which a reviewer accepted.
+    pub seccomp: bool,
     /// Whether a descriptor for standard input comes along; /dev/null otherwise.
     pub stdin: bool,
 }
@@ -86,29 +90,29 @@ pub enum Report {
 pub const REPORT_MAX: usize = 1024;
 
 impl Job {
-    /// Writes a job and its seccomp programs to a new memory file.
-    pub fn write(&self, filters: &[u8]) -> io::Result<std::fs::File> {
+    /// Writes a job and its seccomp program to a new memory file.
+    pub fn write(&self, filter: &[u8]) -> io::Result<std::fs::File> {
         let json = serde_json::to_vec(self)?;
         let length = u32::try_from(json.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        let mut whole = Vec::with_capacity(4 + json.len() + filters.len());
+        let mut whole = Vec::with_capacity(4 + json.len() + filter.len());
         whole.extend_from_slice(&length.to_le_bytes());
         whole.extend_from_slice(&json);
-        whole.extend_from_slice(filters);
+        whole.extend_from_slice(filter);
         let mut file = memory_file()?;
         file.write_all(&whole)?;
         file.rewind()?;
         Ok(file)
     }
 
-    /// Reads a job and its seccomp programs.
+    /// Reads a job and its seccomp program.
     pub fn read(mut file: std::fs::File) -> io::Result<(Job, Vec<u8>)> {
         let mut whole = Vec::new();
         file.read_to_end(&mut whole)?;
         let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let (length, rest) = whole.split_first_chunk::<4>().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| short())?;
-        let (json, filters) = rest.split_at_checked(length).ok_or_else(short)?;
-        Ok((serde_json::from_slice(json)?, filters.to_vec()))
+        let (json, filter) = rest.split_at_checked(length).ok_or_else(short)?;
+        Ok((serde_json::from_slice(json)?, filter.to_vec()))
     }
 }
 
@@ -132,18 +136,18 @@ mod tests {
             cwd: String::new(),
             cwd_in_workspace: true,
             workspace_writable: true,
-            grants: vec![Grant { path: "/usr".into(), access: Access::Read, required: false }],
+            grants: vec![Grant { path: "/usr".into(), access: Access::Read, directory: true, required: false }],
             landlock_abi: 7,
             tcp_denied: true,
             limits: Limits { cpu_seconds: None, file_bytes: 1, open_files: 2, processes: 3 },
             timeout: Duration::from_millis(1500),
             grace: Duration::ZERO,
             linger: Duration::ZERO,
-            filters: vec![2],
+            seccomp: true,
             stdin: false,
         };
-        let (back, filters) = Job::read(job.write(&[7; 16]).unwrap()).unwrap();
+        let (back, filter) = Job::read(job.write(&[7; 16]).unwrap()).unwrap();
         assert_eq!(format!("{back:?}"), format!("{job:?}"));
-        assert_eq!(filters, [7; 16]);
+        assert_eq!(filter, [7; 16]);
     }
 }

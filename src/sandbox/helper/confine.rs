@@ -30,7 +30,7 @@ pub struct Ready {
 }
 
 /// Confines this process. Each step that fails is fatal and named.
-pub fn confine(job: &Job, filters: &[u8], streams: Streams, places: &Places) -> Result<Ready, Failure> {
+pub fn confine(job: &Job, filter: &[u8], streams: Streams, places: &Places) -> Result<Ready, Failure> {
     own_session()?;
     connect(streams)?;
     // SAFETY: umask takes a number and cannot fail.
@@ -41,7 +41,9 @@ pub fn confine(job: &Job, filters: &[u8], streams: Streams, places: &Places) -> 
     // SAFETY: prctl with numbers alone.
     step("no_new_privs", unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     layers::restrict(layers.outer, "landlock")?;
-    install(&job.filters, filters)?;
+    if job.seccomp {
+        install(filter)?;
+    }
     Ok(Ready { inner: layers.inner, cwd })
 }
 
@@ -84,22 +86,16 @@ fn open_cwd(job: &Job, places: &Places) -> Result<OwnedFd, Failure> {
     openat2(&places.workspace, path, how).map_err(|errno| Failure::new(name, errno))
 }
 
-/// Installs the seccomp programs, one after the other.
-fn install(lengths: &[u16], filters: &[u8]) -> Result<(), Failure> {
-    let mut rest = filters;
-    for length in lengths {
-        let size = usize::from(*length) * size_of::<sock_filter>();
-        let (program, after) =
-            rest.split_at_checked(size).ok_or(Failure::new("read the seccomp filters", Errno::EINVAL))?;
-        rest = after;
-        let mut instructions = decode(program);
-        let program = sock_fprog { len: *length, filter: instructions.as_mut_ptr() };
-        // SAFETY: the program points to `length` instructions that outlive the call.
-        step("seccomp", unsafe {
-            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, &raw const program)
-        })?;
-    }
-    if rest.is_empty() { Ok(()) } else { Err(Failure::new("read the seccomp filters", Errno::EINVAL)) }
+/// Installs the seccomp program.
+fn install(filter: &[u8]) -> Result<(), Failure> {
+    let mut instructions = decode(filter);
+    let length = u16::try_from(instructions.len()).map_err(|_| Failure::new("seccomp", Errno::E2BIG))?;
+    let program = sock_fprog { len: length, filter: instructions.as_mut_ptr() };
+    // SAFETY: the program points to `length` instructions that outlive the call.
+    step("seccomp", unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, &raw const program)
+    })
+    .map(drop)
 }
 
 fn decode(program: &[u8]) -> Vec<sock_filter> {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -92,31 +92,19 @@ fn add_grant(rules: RulesetCreated, grant: &Grant, abi: ABI) -> Result<RulesetCr
         Err(_) if !grant.required => return Ok(rules),
         Err(error) => return Err(Failure::io(step(), &error)),
     };
-    let kind = path.metadata().map_err(|error| Failure::io(step(), &error))?;
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
     let mut access = match grant.access {
         Access::Look => AccessFs::ReadFile | AccessFs::ReadDir,
         Access::Read => AccessFs::from_read(abi),
-        Access::Write if kind.file_type().is_char_device() => device(kind.rdev(), abi),
-        Access::Write if grant.path == "/dev/pts" && abi >= ABI::V5 => writable(abi) | AccessFs::IoctlDev,
         Access::Write => writable(abi),
-        Access::Device if kind.file_type().is_char_device() => device(kind.rdev(), abi),
-        // Not what its name says it is.
-        Access::Device => return Ok(rules),
+        Access::Device => device & AccessFs::from_all(abi),
+        Access::Terminal if grant.directory => writable(abi) | (AccessFs::from_all(abi) & AccessFs::IoctlDev),
+        Access::Terminal => (device | AccessFs::IoctlDev) & AccessFs::from_all(abi),
     };
-    if !kind.is_dir() {
+    if !grant.directory {
         access &= AccessFs::from_file(abi);
     }
     rules.add_rule(PathBeneath::new(path.as_fd(), access)).map_err(|error| failure(&step(), &error))
-}
-
-/// Device nodes: terminals alone may be asked with ioctl(2).
-fn device(number: u64, abi: ABI) -> BitFlags<AccessFs> {
-    const TTY_AUX: u32 = 5;
-    let mut access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
-    if libc::major(number) == TTY_AUX {
-        access |= AccessFs::IoctlDev;
-    }
-    access & AccessFs::from_all(abi)
 }
 
 fn open_path(path: &str) -> std::io::Result<File> {

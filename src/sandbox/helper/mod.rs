@@ -1,8 +1,8 @@
 //! The helper: this executable again, in a process of its own that has one thread, no environment and none of the
 //! gateway's memory.
 //!
-//! It waits for jobs on a socket (descriptor 0) and forks a *supervisor* for each, which confines itself step by step,
-//! forks the program, waits, and ends whatever the program leaves behind. Starting from a small waiting process instead
+//! It forks *supervisors*, each of which takes one job from a socket (descriptor 0), confines itself step by step, forks
+//! the program, waits, and ends whatever the program leaves behind. Starting from a small waiting process instead
 //! of executing the gateway's binary for each call saves most of the cost. When the socket closes, because the gateway
 //! is gone, the helper exits.
 //!
@@ -17,8 +17,9 @@ mod privileges;
 mod program;
 mod supervise;
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 
@@ -42,22 +43,44 @@ pub fn helper_main() -> std::process::ExitCode {
     }
 }
 
+/// Keeps one supervisor waiting for the next job, so that no job waits for a fork.
 fn wait_for_jobs() -> Result<(), Errno> {
     prepare()?;
     loop {
-        let Some(descriptors) = receive(0)? else { return Ok(()) };
+        let (taken, take) = io::pipe().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
         // SAFETY: this process has one thread, so the child may do whatever it likes.
         match unsafe { libc::fork() } {
-            0 => serve(descriptors),
-            -1 => {
-                let errno = Errno::last();
-                if let Some(delivery) = Delivery::from(descriptors) {
-                    report(&delivery.control, &Report::Failed { step: "fork".to_owned(), errno: errno as i32 });
+            0 => {
+                drop(taken);
+                take_one_job(take)
+            }
+            // Too many processes for now: the next job waits in the socket.
+            -1 => std::thread::sleep(Duration::from_millis(10)),
+            _supervisor => {
+                drop(take);
+                if !has_taken(taken) {
+                    return Ok(());
                 }
             }
-            _supervisor => drop(descriptors),
         }
     }
+}
+
+/// Waits until the supervisor has taken a job; false when it went away without one, for the connection is closed.
+fn has_taken(mut taken: io::PipeReader) -> bool {
+    taken.read_exact(&mut [0]).is_ok()
+}
+
+/// A supervisor's life: one job. Never returns.
+fn take_one_job(mut take: io::PipeWriter) -> ! {
+    if let Ok(Some(descriptors)) = receive(0) {
+        // Without the helper there is nobody to tell.
+        let _ = take.write_all(&[1]);
+        drop(take);
+        serve(descriptors);
+    }
+    // SAFETY: ends this process, without running what the helper registered for its own end.
+    unsafe { libc::_exit(0) }
 }
 
 /// Leaves the gateway's session and directory, lets supervisors be reaped by themselves, and keeps other programs of this
@@ -102,24 +125,20 @@ impl Delivery {
     }
 }
 
-/// The supervisor's life. Never returns.
-fn serve(descriptors: Vec<OwnedFd>) -> ! {
-    if let Some(delivery) = Delivery::from(descriptors) {
-        let control = delivery.control.try_clone();
-        let outcome = Job::read(std::fs::File::from(delivery.job))
-            .map_err(|error| Failure::io("read the job", &error))
-            .and_then(|(job, filters)| {
-                let streams =
-                    confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
-                let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
-                supervise::run(&job, &filters, streams, places, delivery.control)
-            });
-        if let (Err(failure), Ok(control)) = (outcome, control) {
-            report(&control, &failure.into());
-        }
+/// Does a job and reports what kept it from running.
+fn serve(descriptors: Vec<OwnedFd>) {
+    let Some(delivery) = Delivery::from(descriptors) else { return };
+    let control = delivery.control.try_clone();
+    let outcome = Job::read(std::fs::File::from(delivery.job))
+        .map_err(|error| Failure::io("read the job", &error))
+        .and_then(|(job, filter)| {
+            let streams = confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
+            let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
+            supervise::run(&job, &filter, streams, places, delivery.control)
+        });
+    if let (Err(failure), Ok(control)) = (outcome, control) {
+        report(&control, &failure.into());
     }
-    // SAFETY: ends this process, without running what the helper registered for its own end.
-    unsafe { libc::_exit(0) }
 }
 
 /// A step that failed, and the kernel's reason.

@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Confines this process, runs the program and reports its end. On an error nothing ran.
-pub fn run(job: &Job, filters: &[u8], streams: Streams, places: Places, control: OwnedFd) -> Result<(), Failure> {
+pub fn run(job: &Job, filter: &[u8], streams: Streams, places: Places, control: OwnedFd) -> Result<(), Failure> {
     let image = Image::of(job)?;
     let children = child_signals()?;
     // SAFETY: getppid and getpid cannot fail.
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
-    let ready = confine(job, filters, streams, &places)?;
+    let ready = confine(job, filter, streams, &places)?;
     drop(places);
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let program = step("fork the program", unsafe { libc::fork() })?;
