@@ -104,9 +104,9 @@ fn corpus_verdicts() {
         println!("missed {row}");
     }
     let share = |label: &str| table.get(label).map_or(0.0, |(right, all)| *right as f64 / *all as f64);
-    assert!(share("deny") >= 0.90, "deny rows denied: {:.3}\n{}", share("deny"), missed.join("\n"));
-    assert!(share("warn") >= 0.80, "warn rows asked: {:.3}\n{}", share("warn"), missed.join("\n"));
-    assert!(share("allow") >= 0.97, "allow rows let through: {:.3}\n{}", share("allow"), missed.join("\n"));
+    assert!(share("deny") >= 1.0, "deny rows denied: {:.3}\n{}", share("deny"), missed.join("\n"));
+    assert!(share("warn") >= 1.0, "warn rows asked: {:.3}\n{}", share("warn"), missed.join("\n"));
+    assert!(share("allow") >= 1.0, "allow rows let through: {:.3}\n{}", share("allow"), missed.join("\n"));
 }
 
 #[test]
@@ -135,8 +135,10 @@ fn nl2bash_is_not_refused_wildly() {
     for command in &denied {
         println!("denied {command}");
     }
-    assert!(denied.len() * 200 <= all, "{} of {all} denied, more than 0.5 %", denied.len());
-    assert!(unparsed * 50 <= all, "{unparsed} of {all} not parsed, more than 2 %");
+    // Every one of those left destroys what it names.
+    assert!(denied.len() <= 8, "{} of {all} denied:\n{}", denied.len(), denied.join("\n"));
+    assert!(unparsed * 100 <= all, "{unparsed} of {all} not parsed, more than 1 %");
+    assert!(asked * 10 <= all, "{asked} of {all} asked, more than 10 %");
 }
 
 /// Ways to hand a command on that must not make it look better. Each takes the command as it is, or quoted.

@@ -10,6 +10,9 @@ use super::text::{UNKNOWN, has_unknown, inert, is_known};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
+/// Longer paths cannot be entered (`PATH_MAX` in limits.h).
+const PATH_MAX: usize = 4096;
+
 /// Runs a builtin; `None` where the name is none, or one that is judged like a program.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
     match name {
@@ -123,7 +126,8 @@ fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
         Some(path) => path.to_owned(),
     };
     let target = walker.target(&destination);
-    let cwd = if target.path.is_empty() { UNKNOWN.to_string() } else { target.path.clone() };
+    let cwd =
+        if target.path.is_empty() || target.path.len() > PATH_MAX { UNKNOWN.to_string() } else { target.path.clone() };
     let old = std::mem::replace(&mut walker.env.cwd, cwd);
     // `cd` to a place that is always there does not fail.
     let sure =

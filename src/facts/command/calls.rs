@@ -166,9 +166,7 @@ pub(super) fn call(
         walker.inline_output.push('\n');
         return Value::Unknown;
     }
-    let builtin_exec = matches!(language, Language::Python) && name == "exec"
-        || name == "eval"
-        || language == Language::Perl && name == "eval";
+    let builtin_exec = name == "eval" || (language == Language::Python && name == "exec");
     if (EVAL.contains(&last) && builtin_exec)
         || (matches!(last, "loadstring" | "load" | "Function" | "instance_eval") && first.is_some())
     {

@@ -98,7 +98,7 @@ impl Walker<'_> {
 
     /// Runs a program with arguments, whoever asked for it. Gives what it prints.
     pub(super) fn exec(&mut self, argv: Vec<Field>) -> String {
-        if !self.count_site() {
+        if !self.count_site(argv.len()) {
             self.limited("number of commands");
             return UNKNOWN.to_string();
         }

@@ -155,9 +155,11 @@ impl Walker<'_> {
 
     /// Cuts a text that grew beyond its limit; what is cut off is unknown, and said.
     pub(super) fn bounded(&mut self, mut text: String) -> String {
-        if text.len() > self.limits.text {
+        self.expanded += text.len();
+        let limit = self.text_limit();
+        if text.len() > limit {
             self.limited("expanded text");
-            let mut end = self.limits.text;
+            let mut end = limit;
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -167,9 +169,14 @@ impl Walker<'_> {
         text
     }
 
+    /// How long one text may become. Once the command has spent its budget, only short texts are followed.
+    fn text_limit(&self) -> usize {
+        if self.expanded > self.limits.text_in_all { self.limits.text.min(1024) } else { self.limits.text }
+    }
+
     fn parts(&mut self, parts: &[Part], quoted: bool, head: bool, out: &mut Fields) {
         for (i, part) in parts.iter().enumerate() {
-            if out.current.len() > self.limits.text {
+            if out.current.len() > self.text_limit() {
                 self.limited("expanded text");
                 out.current.push(UNKNOWN);
                 return;
@@ -244,7 +251,18 @@ impl Walker<'_> {
 
     fn parameter(&mut self, parameter: &Parameter, quoted: bool, out: &mut Fields) {
         let held = self.held(parameter);
-        let held = self.operate(parameter, held);
+        let held = match self.operate(parameter, held) {
+            Held::Text(text) => {
+                self.expanded += text.len();
+                if text.len() > self.text_limit() {
+                    self.limited("expanded text");
+                    Held::Unknown
+                } else {
+                    Held::Text(text)
+                }
+            }
+            held => held,
+        };
         match held {
             Held::Unset => {
                 if quoted {
@@ -273,10 +291,7 @@ impl Walker<'_> {
         if parameter.indirect {
             return self.indirect(parameter);
         }
-        let index = match &parameter.index {
-            Some(word) => Some(self.text(word)),
-            None => None,
-        };
+        let index = parameter.index.as_ref().map(|word| self.text(word));
         self.variable(&parameter.name, index.as_deref())
     }
 
@@ -494,10 +509,7 @@ impl Walker<'_> {
     // Assignments.
 
     pub(super) fn assign(&mut self, assignment: &Assignment) {
-        let index = match &assignment.index {
-            Some(word) => Some(self.arithmetic_or_text(word)),
-            None => None,
-        };
+        let index = assignment.index.as_ref().map(|word| self.text(word));
         if let [Part::Array(words)] = assignment.value.parts.as_slice() {
             self.assign_array(assignment, words);
             return;
@@ -520,10 +532,6 @@ impl Walker<'_> {
         };
         self.env.set(&assignment.name, value);
         self.environment_changed(&assignment.name, assignment.span.clone());
-    }
-
-    fn arithmetic_or_text(&mut self, word: &Word) -> String {
-        self.text(word)
     }
 
     /// The value of an assignment: tildes count after each colon too.

@@ -11,8 +11,12 @@ pub struct Limits {
     pub sites: usize,
     /// Words that one expansion may give.
     pub words: usize,
+    /// Words of all program calls together.
+    pub words_in_all: usize,
     /// Longest text that an expansion or a substitution may give, in bytes.
     pub text: usize,
+    /// Bytes that all expansions may give; after that only short texts are followed.
+    pub text_in_all: usize,
     /// Bytes of nested scripts (`eval`, `sh -c`, decoded text) that are parsed in all.
     pub nested_bytes: usize,
     /// Findings that are kept.
@@ -24,10 +28,12 @@ impl Default for Limits {
         Limits {
             bytes: 256 * 1024,
             depth: 160,
-            sites: 4_000,
-            words: 2_000,
-            text: 128 * 1024,
-            nested_bytes: 512 * 1024,
+            sites: 2_000,
+            words: 1_000,
+            words_in_all: 20_000,
+            text: 64 * 1024,
+            text_in_all: 512 * 1024,
+            nested_bytes: 192 * 1024,
             findings: 64,
         }
     }

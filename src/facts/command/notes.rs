@@ -36,6 +36,7 @@ pub(super) struct Notes {
     effects: BTreeSet<Effect>,
     hosts: BTreeSet<String>,
     paths: Vec<PathUse>,
+    known_paths: HashSet<(Option<String>, Access)>,
     findings: Vec<Finding>,
     /// Found already: rule and place.
     seen: HashSet<(String, usize)>,
@@ -76,7 +77,7 @@ impl Notes {
             return;
         }
         let path = target.name();
-        if self.paths.iter().any(|used| used.path == path && used.access == access) {
+        if !self.known_paths.insert((path.clone(), access)) {
             return;
         }
         if self.paths.len() >= PATHS {
@@ -88,6 +89,11 @@ impl Notes {
 
     pub fn partial(&mut self) {
         self.partial = true;
+    }
+
+    /// Whether a rule was found here already.
+    pub fn is_found(&self, id: &str, at: usize) -> bool {
+        self.seen.contains(&(id.to_owned(), at))
     }
 
     pub fn finding(&mut self, finding: Finding) {

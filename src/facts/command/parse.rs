@@ -224,8 +224,7 @@ impl<'s> Parser<'s> {
     fn heredoc_body(&mut self, pending: &Pending) -> Result<()> {
         let start = self.pos;
         let mut body = String::new();
-        loop {
-            let Some(rest) = self.text.get(self.pos..).filter(|rest| !rest.is_empty()) else { break };
+        while let Some(rest) = self.text.get(self.pos..).filter(|rest| !rest.is_empty()) {
             let (line, len) = match rest.split_once('\n') {
                 Some((line, _)) => (line, line.len() + 1),
                 None => (rest, rest.len()),

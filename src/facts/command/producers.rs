@@ -316,13 +316,10 @@ fn through(walker: &mut Walker<'_>, name: &str, args: &[String], input: Option<&
     }
     if matches!(name, "awk" | "gawk" | "mawk")
         && let (Some(text), [program]) = (input, args)
+        && is_known(text)
+        && program.trim() == "{print $1}"
     {
-        if is_known(text) && program.trim() == "{print $1}" {
-            return text
-                .lines()
-                .map(|line| line.split_whitespace().next().unwrap_or_default().to_owned() + "\n")
-                .collect();
-        }
+        return text.lines().map(|line| line.split_whitespace().next().unwrap_or_default().to_owned() + "\n").collect();
     }
     let mut read = passed(input.filter(|text| has_unknown(text)));
     for arg in args.iter().filter(|arg| !arg.starts_with('-')) {

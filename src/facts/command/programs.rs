@@ -609,10 +609,7 @@ fn chmod(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         (None, Some((mode, operands))) => (mode.as_str(), operands),
         (None, None) => return Vec::new(),
     };
-    let effect = match mode_effect(mode) {
-        Some(effect) => effect,
-        None => "permission",
-    };
+    let effect = mode_effect(mode).unwrap_or("permission");
     let mut acts = walker.acts(effect, operands, recursive, Access::Write);
     if effect != "permission" {
         acts.extend(walker.acts("permission", operands, recursive, Access::Write));

@@ -304,6 +304,9 @@ impl Guard {
             for effect in &rule.adds {
                 notes.effect(effect);
             }
+            if notes.is_found(&rule.id, span.start) {
+                continue;
+            }
             let mut message = rule.reason.clone();
             if !program.is_empty() {
                 message = format!("{message}: `{}`", super::exec::shown(program, args));

@@ -31,8 +31,12 @@ pub(super) struct Walker<'a> {
     pub binaries: HashMap<String, String>,
     depth: usize,
     sites: usize,
+    /// Words of all program calls so far.
+    words: usize,
     nested_bytes: usize,
     next_descriptor: u32,
+    /// Bytes that expansions gave so far.
+    pub expanded: usize,
     /// Functions being called, innermost last.
     pub calls: Vec<String>,
     /// The command at hand, for findings.
@@ -59,8 +63,10 @@ impl<'a> Walker<'a> {
             binaries: HashMap::new(),
             depth: 0,
             sites: 0,
+            words: 0,
             nested_bytes: 0,
             next_descriptor: 60,
+            expanded: 0,
             calls: Vec::new(),
             span: 0..0,
             recursing: false,
@@ -173,7 +179,7 @@ impl<'a> Walker<'a> {
     }
 
     fn exhausted(&mut self) -> bool {
-        if self.sites > self.limits.sites {
+        if self.sites > self.limits.sites || self.words > self.limits.words_in_all {
             self.limited("number of commands");
             return true;
         }
@@ -599,9 +605,10 @@ impl<'a> Walker<'a> {
     }
 
     /// Counts a program call; false at the limit.
-    pub fn count_site(&mut self) -> bool {
+    pub fn count_site(&mut self, words: usize) -> bool {
         self.sites += 1;
-        self.sites <= self.limits.sites
+        self.words += words;
+        self.sites <= self.limits.sites && self.words <= self.limits.words_in_all
     }
 
     // Functions.

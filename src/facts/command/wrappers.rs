@@ -206,6 +206,9 @@ const WRAPPERS: &[Wrapper] = &[
     texts(wrapper("screen", "cdehprsStTX", &[], 0), &[]),
 ];
 
+/// A wrapper whose arguments no table describes.
+type Special = fn(&mut Walker<'_>, &str, &[String]) -> String;
+
 /// Wrappers that are subcommands of larger tools.
 const RUNNERS: &[&str] = &[
     "pipenv",
@@ -234,7 +237,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Runs what a wrapper runs; `None` where the program is none.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
-    let special: Option<fn(&mut Walker<'_>, &str, &[String]) -> String> = match name {
+    let special: Option<Special> = match name {
         "env" | "genv" => Some(env),
         "su" | "runuser" => Some(su),
         "xargs" | "gxargs" => Some(xargs),
