@@ -59,7 +59,9 @@ impl Gateway {
         };
         let mut plan = None;
         if command.is_some() && ground.resolver.is_ok() {
-            match Plan::new(&ground.profile, &self.kernel, &here, &Host::current()) {
+            let host = Host { scratch: self.config.places.state.join("scratch"), ..Host::current() };
+            let grantable = beside_own_binary(&here, &mut notes);
+            match Plan::new(&ground.profile, &self.kernel, &grantable, &host) {
                 Ok(made) => plan = Some(made),
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
             }
@@ -110,6 +112,18 @@ fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
         Subject::Command { argument } => call.text(argument),
         Subject::Path { .. } => None,
     })
+}
+
+/// The surroundings without the gateway's own binary where that lies in the workspace, as it does for whoever works on
+/// the gateway. A grant of the workspace then holds it, which is said aloud; the guards protect it all the same.
+fn beside_own_binary(here: &Surroundings, notes: &mut Vec<Finding>) -> Surroundings {
+    let exposed = |own: &PathBuf| own.starts_with(&here.workspace) && own.is_file();
+    if here.gateway.iter().any(exposed) {
+        let message = "the gateway's own binary lies in the workspace, where a command can replace it; install it elsewhere";
+        notes.push(Finding::new("sandbox.own-binary-exposed", Severity::Note, message));
+    }
+    let gateway = here.gateway.iter().filter(|own| !exposed(own)).cloned().collect();
+    Surroundings { gateway, ..here.clone() }
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.

@@ -78,7 +78,9 @@ impl Ground {
         let read_roots = open_all("readable root", &surroundings.read_roots)?;
         let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let mut gateway: Vec<PathBuf> = surroundings.gateway.iter().map(real).collect();
-        if let Some(inner) = gateway.iter().find(|path| path.starts_with(&workspace.path)) {
+        // A file is the binary of one who works on the gateway: it is guarded by its identity, in the workspace too.
+        let holds = |path: &&PathBuf| path.starts_with(&workspace.path) && !path.is_file();
+        if let Some(inner) = gateway.iter().find(holds) {
             return Err(GroundError::HoldsGateway { workspace: workspace.path, gateway: inner.clone() });
         }
         gateway.extend(surroundings.gateway.iter().cloned());
