@@ -518,12 +518,13 @@ fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     if sending {
         acts.push(Act::new("send-secret", Kinds::default()));
     }
-    if !remote {
+    let dry = options.has('n') || options.has_long("dry-run", 3);
+    if !remote && !dry {
         let deletes = options.has_long("delete", 6)
             || options.has_long("delete-after", 8)
             || options.has_long("delete-before", 8);
         acts.extend(write_to(walker, destination, "overwrite"));
-        if deletes && !(options.has('n') || options.has_long("dry-run", 3)) {
+        if deletes {
             acts.extend(walker.acts("delete", std::slice::from_ref(destination), true, Access::Delete));
         }
     }
