@@ -169,3 +169,60 @@ fn boolean(value: &Value) -> Option<bool> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cedar_policy_core::evaluator::Evaluator;
+    use cedar_policy_core::extensions::Extensions;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Conditions with what a look at them must tell; each is compared with Cedar's evaluator as well.
+    const CONDITIONS: &[(&str, Truth)] = &[
+        (r#"context.effects.contains("delete")"#, Truth::True),
+        (r#"context.effects.contains("mount")"#, Truth::False),
+        (r#"context.effects.contains(1)"#, Truth::False),
+        (r#"context.effects.containsAny(["a", "delete"])"#, Truth::True),
+        (r#"context.effects.containsAny(["a", "b"]) && context.none == 1"#, Truth::False),
+        (r#"context.none.contains("x") && false"#, Truth::Unknown),
+        (r#"context.deep.calls > 3 && context.deep.calls <= 5"#, Truth::True),
+        (r#"context.deep.calls < 5 || context.none"#, Truth::Unknown),
+        (r#"!(context.deep.calls >= 5)"#, Truth::False),
+        (r#"principal.unattended && context.none"#, Truth::False),
+        (r#"principal.mode == "plan""#, Truth::True),
+        (r#"principal.mode == 1"#, Truth::False),
+        (r#"principal.none == 1"#, Truth::Unknown),
+        (r#"principal in Team::"t" && principal in Team::"other""#, Truth::False),
+        (r#"principal == Agent::"a" && resource is Workspace"#, Truth::True),
+        (r#"resource in Workspace::"w" && resource is File"#, Truth::False),
+        (r#"resource.unattended"#, Truth::Unknown),
+        (r#"context.effects == ["delete"]"#, Truth::Unknown),
+        (r#"context.deep.calls + 9223372036854775807 > 0 && false"#, Truth::Unknown),
+        (r#"if true then false else true"#, Truth::Unknown),
+    ];
+
+    #[test]
+    fn i2_a_look_never_tells_what_cedar_would_not() {
+        let context = json!({ "effects": ["delete", "fetch"], "deep": { "calls": 5 } });
+        let context = cedar_policy::Context::from_json_value(context, None).unwrap();
+        let uid = |text: &str| text.parse::<cedar_policy::EntityUid>().unwrap();
+        let (who, what) = (uid(r#"Agent::"a""#), uid(r#"Workspace::"w""#));
+        let request = cedar_policy::Request::new(who, uid(r#"Action::"x""#), what, context, None).unwrap();
+        let entities = json!([{
+            "uid": { "type": "Agent", "id": "a" },
+            "attrs": { "mode": "plan", "unattended": false },
+            "parents": [{ "type": "Team", "id": "t" }],
+        }]);
+        let entities = cedar_policy::Entities::from_json_value(entities, None).unwrap();
+        let view = View::new(request.as_ref(), entities.as_ref());
+        let evaluator = Evaluator::new(request.as_ref().clone(), entities.as_ref(), Extensions::all_available());
+        for (text, expected) in CONDITIONS {
+            let condition: cedar_policy::Expression = text.parse().unwrap();
+            let looked = view.look(condition.as_ref());
+            assert_eq!(looked, *expected, "{text}");
+            let cedar = evaluator.interpret(condition.as_ref(), &Default::default()).ok().and_then(|v| boolean(&v));
+            assert!(looked == Truth::Unknown || looked == cedar.into(), "{text}: Cedar says {cedar:?}");
+        }
+    }
+}
