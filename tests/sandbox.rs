@@ -484,6 +484,11 @@ fn i5_less_than_asked_is_applied_only_where_a_reviewer_may_say_so() {
 
 /// `portcullis sandbox exec` as a user, in a workspace that is theirs.
 fn exec_as(user: Option<u32>, arguments: &[&str], script: &str) -> Option<Output> {
+    exec_with(user, arguments, script, None)
+}
+
+/// The same, with a profile of the user's own configuration.
+fn exec_with(user: Option<u32>, arguments: &[&str], script: &str, profile: Option<&str>) -> Option<Output> {
     World::new("workspace-write")?;
     if user.is_some() && !nix::unistd::geteuid().is_root() {
         eprintln!("NOT PROVED: only root can run this as another user");
@@ -494,12 +499,18 @@ fn exec_as(user: Option<u32>, arguments: &[&str], script: &str) -> Option<Output
     fs::copy(BINARY, &binary).unwrap();
     fs::create_dir(&workspace).unwrap();
     fs::write(dir.path().join("outside"), "x").unwrap();
+    fs::create_dir_all(dir.path().join("config/profiles")).unwrap();
+    if let Some(text) = profile {
+        fs::write(dir.path().join("config/profiles/own.toml"), text).unwrap();
+    }
     let mut command = Command::new(&binary);
     command.args(["sandbox", "exec", "--workspace"]).arg(&workspace).args(arguments);
     command
         .args(["--", "/bin/bash", "-c", script])
         .env("TMPDIR", dir.path())
         .env("OUT", dir.path())
+        .env("PORTCULLIS_CONFIG", dir.path().join("config"))
+        .env("PORTCULLIS_STATE", dir.path().join("state"))
         .stdin(Stdio::null());
     if let Some(user) = user {
         std::os::unix::fs::chown(&workspace, Some(user), Some(user)).unwrap();
@@ -528,11 +539,9 @@ fn i2_an_ordinary_user_cannot_fork_without_end() {
     if !has("python3") {
         return;
     }
-    let profiles = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o755)).tempdir().unwrap();
     let text = include_str!("../sandbox-profiles/workspace-write.toml")
         .replace("\"workspace-write\"", "\"few\"")
         .replace("processes = 1024", "processes = 20");
-    fs::write(profiles.path().join("few.toml"), text).unwrap();
     // The limit counts this user's processes against what the machine ran at the start.
     let script = "exec /usr/bin/python3 -c '
 import os, time
@@ -545,8 +554,8 @@ try:
 except BlockingIOError:
     print(n); os._exit(0)
 os._exit(1)'";
-    let arguments = ["--profiles", profiles.path().to_str().unwrap(), "--profile", "few", "--timeout", "30"];
-    let Some(output) = exec_as(Some(61234), &arguments, script) else { return };
+    let arguments = ["--profile", "few", "--timeout", "30"];
+    let Some(output) = exec_with(Some(61234), &arguments, script, Some(&text)) else { return };
     assert_eq!(output.status.code(), Some(0), "no limit: {}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -72,7 +72,7 @@ impl Synchronous {
 /// Why `state.db` did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}; see that its disk has space left and can be written", path.display())]
     Sqlite { path: PathBuf, source: rusqlite::Error },
     #[error(transparent)]
     State(#[from] StateError),

@@ -17,7 +17,9 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let dir = tempfile::Builder::new().prefix("portcullis-test-").tempdir().expect("a temporary directory");
+        // Not in the system's temporary directory: a place of its own, to which nothing but its name applies.
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let dir = tempfile::Builder::new().prefix("world-").tempdir_in(base).expect("a temporary directory");
         let world = World { dir };
         for path in [world.workspace(), world.config(), world.outside()] {
             fs::create_dir_all(path).expect("directories of the test");
