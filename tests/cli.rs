@@ -346,9 +346,7 @@ fn twenty_processes_at_once_append_to_one_log_and_it_verifies() {
     let world = World::new();
     world.write("work/f", "x");
     let children: Vec<_> = (0..20)
-        .map(|_| {
-            world.portcullis(["run", "Read", "path=f"]).stdout(Stdio::null()).spawn().expect("the binary starts")
-        })
+        .map(|_| world.portcullis(["run", "Read", "path=f"]).stdout(Stdio::null()).spawn().expect("the binary starts"))
         .collect();
     for mut child in children {
         assert_eq!(child.wait().expect("it ends").code(), Some(0));
@@ -377,7 +375,8 @@ fn with_the_path_stage_switched_off_the_kernel_still_refuses_a_write_outside() {
 fn a_full_disk_denies_says_so_and_loses_nothing() {
     let world = World::new();
     fs::create_dir(world.state()).expect("a directory");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k,mode=700", "none"]).arg(world.state()).status();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k,mode=700", "none"]).arg(world.state()).status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("skipped 1 check: a small file system cannot be mounted here");
         return;
@@ -385,7 +384,13 @@ fn a_full_disk_denies_says_so_and_loses_nothing() {
     world.write("work/f", "text");
     assert_eq!(world.run(["run", "Read", "path=f"]).code, 0);
     let filler = world.state().join("filler");
-    while fs::OpenOptions::new().append(true).create(true).open(&filler).and_then(|mut f| f.write_all(&[0; 512])).is_ok() {}
+    while fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&filler)
+        .and_then(|mut f| f.write_all(&[0; 512]))
+        .is_ok()
+    {}
     let full = world.run(["run", "Read", "path=f"]);
     fs::remove_file(&filler).expect("ours");
     let after = world.run(["run", "Read", "path=f"]);

@@ -35,7 +35,8 @@ fn a_bad_reload_keeps_the_old_rules_and_goes_on_record() {
     assert_eq!(glob(), Decision::Allow, "nothing changes before the reload");
     gateway.reload().expect("a sound policy");
     assert_eq!(glob(), Decision::Deny);
-    world.write("config/policies/p.cedar", "@id(\"closed\") forbid (principal, action == Action::\"Gloob\", resource);");
+    world
+        .write("config/policies/p.cedar", "@id(\"closed\") forbid (principal, action == Action::\"Gloob\", resource);");
     let error = gateway.reload().expect_err("the policy names no action");
     assert!(error.to_string().contains("Gloob"), "{error}");
     assert_eq!(glob(), Decision::Deny, "the old rules stay in force");
@@ -138,7 +139,11 @@ fn i5_a_kernel_that_cannot_confine_is_a_deny_that_says_so() {
     assert_eq!(judged.verdict.decision, Decision::Deny);
     assert_eq!(judged.verdict.stage(Stage::Sandbox), Some(Decision::Deny), "{:?}", judged.verdict);
     assert!(format!("{:?}", judged.verdict).to_lowercase().contains("landlock"), "{:?}", judged.verdict);
-    assert_eq!(decision(&gateway, &world, "ListDir", json!({ "path": "." })), Decision::Allow, "no program runs for it");
+    assert_eq!(
+        decision(&gateway, &world, "ListDir", json!({ "path": "." })),
+        Decision::Allow,
+        "no program runs for it"
+    );
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub struct Done {
 enum Next {
     Ask(Waiting),
     Deny,
-    Run(Cleared),
+    Run(Box<Cleared>),
 }
 
 impl Gateway {
@@ -196,7 +196,7 @@ impl Gateway {
         let next = decide(&state, &ground, prepared, &verdict, caller);
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         match next {
-            Ok(Next::Run(cleared)) => self.dispatch(state, cleared, judged).await,
+            Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged).await,
             Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Err(error) => {
@@ -295,7 +295,7 @@ fn decide(
     }
     let deferred = may_ride(verdict, &facts);
     state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
-    Ok(Next::Run(cleared))
+    Ok(Next::Run(Box::new(cleared)))
 }
 
 /// The one exception to "on disk before it runs": a safe tool that found nothing but unprotected files inside the

@@ -119,7 +119,8 @@ fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
 fn beside_own_binary(here: &Surroundings, notes: &mut Vec<Finding>) -> Surroundings {
     let exposed = |own: &PathBuf| own.starts_with(&here.workspace) && own.is_file();
     if here.gateway.iter().any(exposed) {
-        let message = "the gateway's own binary lies in the workspace, where a command can replace it; install it elsewhere";
+        let message =
+            "the gateway's own binary lies in the workspace, where a command can replace it; install it elsewhere";
         notes.push(Finding::new("sandbox.own-binary-exposed", Severity::Note, message));
     }
     let gateway = here.gateway.iter().filter(|own| !exposed(own)).cloned().collect();
