@@ -113,7 +113,7 @@ pub struct Done {
 
 /// What happens to a judged call next.
 enum Next {
-    Ask(Waiting),
+    Ask(Box<Waiting>),
     Deny,
     Run(Box<Cleared>),
 }
@@ -197,7 +197,7 @@ impl Gateway {
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         match next {
             Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged).await,
-            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending }),
+            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Err(error) => {
                 judged.verdict.object(error.finding());
@@ -264,7 +264,7 @@ fn decide(
 ) -> Result<Next, RecordError> {
     let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
     let entry = Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes() };
-    let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(Next::Ask);
+    let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)));
     let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
 
     let grant = match ground.firewall.effective(&call, verdict) {
@@ -281,7 +281,9 @@ fn decide(
         Err(verdict) => {
             let entry = Entry { verdict: &verdict, ..entry };
             return match verdict.decision {
-                Decision::Ask(level) => state.ask(&entry, level, caller.operator.as_deref()).map(Next::Ask),
+                Decision::Ask(level) => {
+                    state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)))
+                }
                 Decision::Allow | Decision::Deny => deny(&entry),
             };
         }
