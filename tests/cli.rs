@@ -1,5 +1,7 @@
 //! The command line, as a person or a script uses it.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! The gate as a library, and what modes, people and reloads change about it.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! A throw-away installation to drive the real binary in.
 
 #![allow(dead_code, reason = "each test binary uses its part of this")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
 use std::ffi::OsStr;
 use std::fs;
