@@ -33,11 +33,12 @@ impl Gateway {
 
     fn gather(&self, caller: &Caller, request: Request) -> Result<(Arc<Ground>, Prepared), Finding> {
         let denied = |id: &str, why: &dyn ToString| Finding::new(id, Severity::Deny, why.to_string());
+        let rules = self.rules();
         let workspace = workspace_of(caller, request.cwd.as_deref());
         if workspace != caller.workspace {
-            self.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
+            rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground = self.ground(&workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
 
         let registry = match &caller.allowed_tools {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
@@ -86,7 +87,8 @@ impl Gateway {
         if let Some(state) = self.state.get() {
             return state.session(id);
         }
-        let place = &self.config.places.state;
+        let config = self.config();
+        let place = &config.places.state;
         if !place.exists() {
             return Ok(SessionFacts::default());
         }
