@@ -5,6 +5,7 @@ mod generation;
 mod ground;
 mod prepare;
 mod record;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

@@ -13,7 +13,7 @@ use crate::firewall::Prepared;
 use crate::gateway::ground::Ground;
 use crate::gateway::record::RecordError;
 use crate::gateway::{Caller, Gateway};
-use crate::registry::{Definition, Subject};
+use crate::registry::{CallError, Definition, Subject};
 use crate::sandbox::{Host, Plan};
 use crate::state::{Sessions, StateDir};
 use crate::verdict::{Finding, Severity};
@@ -44,7 +44,10 @@ impl Gateway {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
             None => &self.registry,
         };
-        let call = registry.canonicalise(request, &workspace).map_err(|e| denied("call.invalid", &e))?;
+        let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
+            CallError::UnknownTool { .. } => denied("call.unknown-tool", &e),
+            _ => denied("call.invalid", &e),
+        })?;
         let tool = registry.get(&call.tool).ok_or_else(|| denied("call.invalid", &"the tool is not there"))?;
         let definition = tool.definition();
 
