@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::args::ServeArgs;
@@ -73,10 +73,26 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::D
             _ = interrupt.recv() => info!("SIGINT"),
         }
     };
-    let served = daemon::serve(Arc::clone(&daemon), listeners, stop);
-    let served = served.await;
+    let again = again(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let served = tokio::select! {
+        served = daemon::serve(Arc::clone(&daemon), listeners, stop) => served,
+        () = again => {
+            warn!("told to stop twice: calls in flight are cut off; the next start records their outcome as unknown");
+            Ok(())
+        }
+    };
     following.abort();
     served
+}
+
+/// Ready at the second signal.
+async fn again(mut terminate: Signal, mut interrupt: Signal) {
+    for _ in 0..2 {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
 }
 
 async fn forward(mut hangup: Signal, sender: mpsc::Sender<()>) {

@@ -14,7 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use crate::daemon::idle::Idle;
@@ -25,7 +25,7 @@ use crate::http::{self, Via};
 /// kernel's queue.
 const MOST_CONNECTIONS: usize = 256;
 /// How long a client may take to send a request's head; also how long a connection may lie idle between requests.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD: Duration = Duration::from_secs(5);
 /// The most bytes of a request's head (RFC 9112, section 3, leaves the limit to the server), and the most header fields.
 const HEAD_BYTES: usize = 32 * 1024;
 const HEAD_FIELDS: usize = 64;
@@ -33,6 +33,8 @@ const HEAD_FIELDS: usize = 64;
 const STALLED: Duration = Duration::from_secs(30);
 /// How long calls in flight may go on once the daemon was told to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long connections may stay open when no call runs any more.
+const LINGER: Duration = Duration::from_secs(1);
 /// After an error of accept(2) such as "too many open files", so that the loop does not spin.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -64,21 +66,31 @@ pub async fn serve(daemon: Arc<Daemon>, listeners: Listeners, stop: impl Future<
         debug!(%error, "the socket could not be removed");
     }
     daemon.close();
-    let open = graceful.count();
-    info!(connections = open, calls = daemon.running(), "stopping: no new connections");
-    let mut left = timeout(GRACE, graceful.shutdown()).await.is_err();
-    // A call whose client went away runs on without a connection.
-    let _ = timeout(GRACE, async {
-        while daemon.running() > 0 && !left {
-            sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
-    left |= daemon.running() > 0;
-    if left {
+    info!(connections = graceful.count(), calls = daemon.running(), "stopping: no new connections");
+    let _ = timeout(GRACE, finished(&daemon, graceful)).await;
+    if daemon.running() > 0 {
         warn!(calls = daemon.running(), "stopped with calls in flight: the next start records their outcome as unknown");
     }
     Ok(())
+}
+
+/// Ready when no call runs any more and every connection is closed, or has had a second to take its answer: one that has
+/// not said anything yet would be waited for in vain.
+async fn finished(daemon: &Daemon, graceful: GracefulShutdown) {
+    let mut closed = pin!(graceful.shutdown());
+    let mut all_closed = false;
+    let mut quiet = Instant::now();
+    loop {
+        tokio::select! {
+            () = &mut closed, if !all_closed => all_closed = true,
+            () = sleep(Duration::from_millis(20)) => {}
+        }
+        if daemon.running() > 0 {
+            quiet = Instant::now();
+        } else if all_closed || quiet.elapsed() > LINGER {
+            return;
+        }
+    }
 }
 
 async fn accept_tcp(listener: &TcpListener, router: Router, graceful: &GracefulShutdown) {

@@ -15,7 +15,7 @@ use crate::http::{Problem, json};
 use crate::registry::LARGEST_ARGUMENTS;
 
 /// How long a body may take to arrive.
-const ARRIVAL: Duration = Duration::from_secs(15);
+const ARRIVAL: Duration = Duration::from_secs(10);
 
 /// The largest body of a call: arguments of the largest size that is taken, with room for how JSON writes them.
 const LARGEST: usize = 2 * LARGEST_ARGUMENTS;
