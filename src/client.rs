@@ -177,8 +177,11 @@ fn dial(places: &Places) -> Result<Option<UnixStream>, ClientError> {
         Ok(stream) => stream,
         Err(error) => {
             return match error.kind() {
-                // The last: a path that is too long for a socket, at which no daemon can listen.
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => Ok(None),
+                // The last two: a path at which no daemon can listen.
+                io::ErrorKind::NotFound
+                | io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::InvalidInput
+                | io::ErrorKind::NotADirectory => Ok(None),
                 _ => Err(error.into()),
             };
         }

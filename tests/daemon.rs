@@ -66,7 +66,8 @@ fn run_and_check_say_the_same_with_a_daemon_and_without() {
     // Ids and times differ from call to call.
     let same = |text: &str| -> String {
         let words = text.split_inclusive(char::is_whitespace);
-        let varies = |word: &str| word.contains("-7") || word.contains("T1") || word.contains("T0") || word.contains("T2");
+        let varies =
+            |word: &str| word.contains("-7") || word.contains("T1") || word.contains("T0") || word.contains("T2");
         words.filter(|word| !varies(word)).collect()
     };
     let told = |world: &World| -> Vec<String> {
@@ -78,7 +79,8 @@ fn run_and_check_say_the_same_with_a_daemon_and_without() {
                     v.as_object_mut().and_then(|v| v.remove("call"));
                     v.to_string()
                 });
-                let stderr: String = ran.stderr.lines().filter(|l| !l.contains("pending") && !l.contains("grant")).collect();
+                let stderr: String =
+                    ran.stderr.lines().filter(|l| !l.contains("pending") && !l.contains("grant")).collect();
                 format!("{args:?}: {} {} {stderr}", ran.code, json.unwrap_or_else(|_| same(&ran.stdout)))
             })
             .collect();
@@ -220,7 +222,11 @@ fn i3_told_twice_it_stops_at_once_and_the_cut_off_call_is_on_record() {
     let caller = thread::spawn(move || {
         let head = format!(
             "POST /api/tools/Bash/execute HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\n{}: {}\r\nContent-Length: {}\r\n\r\n{body}",
-            headers[0].0, headers[0].1, headers[1].0, headers[1].1, body.len()
+            headers[0].0,
+            headers[0].1,
+            headers[1].0,
+            headers[1].1,
+            body.len()
         );
         connection.stream.get_mut().write_all(head.as_bytes()).expect("sent");
         connection.reply()
@@ -352,7 +358,10 @@ fn abuse_is_bounded_and_harms_nobody_else() {
 
     let reply = raw(&served, format!("{post}Content-Length: {}\r\n\r\n", 1u64 << 30).as_bytes()).expect("an answer");
     assert_eq!(reply.status, 413, "{reply:?}");
-    let chunked = format!("{post}Transfer-Encoding: chunked\r\n\r\n{}", format!("100000\r\n{}\r\n", "a".repeat(1 << 20)).repeat(4));
+    let chunked = format!(
+        "{post}Transfer-Encoding: chunked\r\n\r\n{}",
+        format!("100000\r\n{}\r\n", "a".repeat(1 << 20)).repeat(4)
+    );
     let reply = raw(&served, chunked.as_bytes());
     assert!(reply.is_none_or(|r| r.status == 413), "4 MiB in chunks were taken");
     still_serves(&served, "large bodies");
@@ -374,8 +383,14 @@ fn abuse_is_bounded_and_harms_nobody_else() {
     for (what, request) in [
         ("no Host", "GET /healthz HTTP/1.1\r\n\r\n"),
         ("two Hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"),
-        ("two lengths", "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
-        ("length and chunks", "POST /api/tools HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n"),
+        (
+            "two lengths",
+            "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        ),
+        (
+            "length and chunks",
+            "POST /api/tools HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n",
+        ),
         ("no HTTP", "hello there, is this a server?\r\n\r\n"),
         ("TLS", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\r\n\r\n"),
     ] {
@@ -429,7 +444,10 @@ fn slow_and_silent_clients_do_not_keep_others_out() {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         let mut rest = Vec::new();
         let ended = stream.read_to_end(&mut rest);
-        assert!(!ended.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock), "a silent client is still connected");
+        assert!(
+            !ended.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock),
+            "a silent client is still connected"
+        );
     }
     still_serves(&served, "their end");
 }
@@ -495,7 +513,14 @@ fn sixty_four_callers_get_the_right_answers_and_every_call_is_on_record() {
     let served = Served::start(&world);
     let end = Instant::now() + Duration::from_secs(seconds);
     let counts: Vec<Counts> = thread::scope(|scope| {
-        let callers: Vec<_> = (0..64).map(|n| scope.spawn({ let served = &served; move || caller(served, n, end) })).collect();
+        let callers: Vec<_> = (0..64)
+            .map(|n| {
+                scope.spawn({
+                    let served = &served;
+                    move || caller(served, n, end)
+                })
+            })
+            .collect();
         callers.into_iter().map(|caller| caller.join().expect("counts")).collect()
     });
     let mut total = Counts::new();

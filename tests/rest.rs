@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::World;
-use served::{Connection, Served, json_headers, until};
 use serde_json::{Value, json};
+use served::{Connection, Served, json_headers, until};
 
 #[test]
 fn a_call_is_allowed_asked_for_or_denied_and_every_answer_says_what_to_do_next() {
@@ -64,7 +64,12 @@ fn i1_aliases_are_the_tools_they_stand_for() {
         ("file_system", json!({ "operation": "list", "path": "." }), 200, "a.txt"),
         ("file_system", json!({ "operation": "burn", "path": "." }), 422, "read, write, edit, list"),
         ("file_system", json!({ "operation": "read", "path": "../outside" }), 403, "outside"),
-        ("file_system", json!({ "operation": "edit", "path": "a.txt", "old_string": "needle", "new_string": "pin" }), 202, ""),
+        (
+            "file_system",
+            json!({ "operation": "edit", "path": "a.txt", "old_string": "needle", "new_string": "pin" }),
+            202,
+            "",
+        ),
         ("web_search", json!({}), 404, "no tool"),
     ] {
         let reply = served.execute(tool, parameters.clone());
@@ -316,7 +321,11 @@ fn the_openapi_document_tells_what_the_answers_are() {
     let described = paths.iter().flat_map(|(path, methods)| {
         methods.as_object().expect("methods").keys().map(move |method| (path.clone(), method.clone()))
     });
-    assert_eq!(described.collect::<std::collections::BTreeSet<_>>(), asked, "an operation was described, and not tried");
+    assert_eq!(
+        described.collect::<std::collections::BTreeSet<_>>(),
+        asked,
+        "an operation was described, and not tried"
+    );
 }
 
 #[test]

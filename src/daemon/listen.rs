@@ -20,7 +20,7 @@ pub struct Listeners {
     pub unix: UnixListener,
     pub socket: PathBuf,
     /// Held as long as the daemon runs; the kernel releases it however the process ends.
-    _lock: File,
+    pub(super) lock: File,
 }
 
 /// Why a daemon cannot start, and what to do about it.
@@ -44,7 +44,9 @@ pub enum ListenError {
          directory with PORTCULLIS_STATE", .0.display()
     )]
     SocketPath(PathBuf),
-    #[error("the state directory cannot be used: {0}: make it writable for this user, or choose another with PORTCULLIS_STATE")]
+    #[error(
+        "the state directory cannot be used: {0}: make it writable for this user, or choose another with PORTCULLIS_STATE"
+    )]
     State(#[from] StateError),
 }
 
@@ -66,7 +68,7 @@ impl Listeners {
         let socket = places.socket();
         let unix = bind_socket(&socket)?;
         write_who(&mut lock, bound).map_err(in_file(&lock_file(state.path())))?;
-        Ok(Listeners { tcp, unix, socket, _lock: lock })
+        Ok(Listeners { tcp, unix, socket, lock })
     }
 
     /// The TCP address that was bound.
@@ -94,13 +96,10 @@ fn lock_file(state: &Path) -> PathBuf {
 
 fn lock(state: &Path) -> Result<File, ListenError> {
     let path = lock_file(state);
-    let mut file =
-        private().read(true).write(true).create(true).truncate(false).open(&path).map_err(in_file(&path))?;
+    let mut file = private().read(true).write(true).create(true).truncate(false).open(&path).map_err(in_file(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(ListenError::Running { state: state.to_owned(), who: who(&mut file) })
-        }
+        Err(TryLockError::WouldBlock) => Err(ListenError::Running { state: state.to_owned(), who: who(&mut file) }),
         Err(TryLockError::Error(source)) => Err(ListenError::Io { path, source }),
     }
 }

@@ -67,7 +67,7 @@ fn watcher(sender: mpsc::Sender<()>) -> Option<RecommendedWatcher> {
     let told = move |event: notify::Result<notify::Event>| {
         // Reading the files is no change of them.
         if !event.is_ok_and(|event| event.kind.is_access()) {
-            drop(sender.try_send(()));
+            let _ = sender.try_send(());
         }
     };
     notify::recommended_watcher(told)

@@ -46,7 +46,7 @@ const BREATH: Duration = Duration::from_millis(100);
 ///
 /// When the listeners cannot be used.
 pub async fn serve(daemon: Arc<Daemon>, listeners: Listeners, stop: impl Future<Output = ()>) -> io::Result<()> {
-    let Listeners { tcp, unix, socket, _lock } = listeners;
+    let Listeners { tcp, unix, socket, lock: _held } = listeners;
     let (tcp, unix) = (TcpListener::from_std(tcp)?, UnixListener::from_std(unix)?);
     let router = http::router(Arc::clone(&daemon));
     let graceful = GracefulShutdown::new();
@@ -69,7 +69,10 @@ pub async fn serve(daemon: Arc<Daemon>, listeners: Listeners, stop: impl Future<
     info!(connections = graceful.count(), calls = daemon.running(), "stopping: no new connections");
     let _ = timeout(GRACE, finished(&daemon, graceful)).await;
     if daemon.running() > 0 {
-        warn!(calls = daemon.running(), "stopped with calls in flight: the next start records their outcome as unknown");
+        warn!(
+            calls = daemon.running(),
+            "stopped with calls in flight: the next start records their outcome as unknown"
+        );
     }
     Ok(())
 }
@@ -129,8 +132,7 @@ where
         .max_headers(HEAD_FIELDS)
         .max_header_size(HEAD_BYTES)
         .max_buf_size(2 * HEAD_BYTES);
-    let served =
-        http.serve_connection(TokioIo::new(Idle::new(stream, STALLED)), TowerToHyperService::new(router));
+    let served = http.serve_connection(TokioIo::new(Idle::new(stream, STALLED)), TowerToHyperService::new(router));
     let served = graceful.watch(served);
     tokio::spawn(async move {
         if let Err(error) = served.await {

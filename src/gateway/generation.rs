@@ -61,9 +61,8 @@ type Look = (u64, u64, u64, i64, i64);
 
 impl Stamp {
     fn of(workspace: &Path) -> Self {
-        let look = |path: &Path| {
-            fs::metadata(path).ok().map(|m| (m.dev(), m.ino(), m.size(), m.ctime(), m.ctime_nsec()))
-        };
+        let look =
+            |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino(), m.size(), m.ctime(), m.ctime_nsec()));
         // Of the workspace itself only which directory it is: its time changes with every file in it.
         let itself = look(workspace).map(|(device, inode, ..)| (device, inode, 0, 0, 0));
         let mut seen = vec![(workspace.to_owned(), itself)];
@@ -71,7 +70,8 @@ impl Stamp {
         let dir = workspace.join(".portcullis");
         if dir.is_dir() {
             for dir in ["policies", "commands", "profiles"].map(|name| dir.join(name)) {
-                let mut inside: Vec<PathBuf> = fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+                let mut inside: Vec<PathBuf> =
+                    fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
                 inside.sort();
                 paths.push(dir);
                 paths.extend(inside);

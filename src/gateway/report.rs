@@ -9,12 +9,8 @@ impl Judged {
     /// Each stage with its own decision, and every finding with the stage it comes from.
     pub fn report(&self) -> Map<String, Value> {
         let decision = self.verdict.decision;
-        let stages: Map<String, Value> = self
-            .verdict
-            .stages
-            .iter()
-            .map(|s| (s.stage.as_str().to_owned(), Value::from(s.decision.word())))
-            .collect();
+        let stages: Map<String, Value> =
+            self.verdict.stages.iter().map(|s| (s.stage.as_str().to_owned(), Value::from(s.decision.word()))).collect();
         let mut report = Map::new();
         report.insert("tool".to_owned(), self.tool.as_str().into());
         report.insert("decision".to_owned(), decision.word().into());

@@ -38,12 +38,7 @@ pub(super) async fn judge(
     Ok(Json(daemon.judge(caller, request).await?).into_response())
 }
 
-async fn errand(
-    daemon: &Daemon,
-    via: Via,
-    identity: &Identity,
-    request: Request,
-) -> Result<(Caller, Asked), Problem> {
+async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request) -> Result<(Caller, Asked), Problem> {
     if via != Via::Unix {
         return Err(Problem::not_found("this is for the Unix socket").closing());
     }

@@ -73,7 +73,8 @@ fn host(request: &Request) -> Result<(), Problem> {
         (Some(host), None) => host.to_str().ok().and_then(|text| text.parse::<Authority>().ok()),
         (None, _) | (Some(_), Some(_)) => None,
     };
-    let host = host.ok_or_else(|| Problem::bad_request("the request needs exactly one sound `Host` header").closing())?;
+    let host =
+        host.ok_or_else(|| Problem::bad_request("the request needs exactly one sound `Host` header").closing())?;
     // The authority of a request's target wins over `Host` (RFC 9112, section 3.2.2), so both count.
     let sound = [Some(&host), request.uri().authority()].into_iter().flatten().all(|a| is_loopback(a.host()));
     if sound {

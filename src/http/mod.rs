@@ -45,10 +45,7 @@ type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<Daemon>>);
 
 /// What anybody may ask.
 fn open_routes() -> Vec<Route> {
-    vec![
-        ("/healthz", &["get"], get(health)),
-        ("/api/openapi.json", &["get"], get(openapi::document)),
-    ]
+    vec![("/healthz", &["get"], get(health)), ("/api/openapi.json", &["get"], get(openapi::document))]
 }
 
 /// What needs a credential. Each handler says whose.

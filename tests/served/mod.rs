@@ -40,7 +40,13 @@ impl Served {
     }
 
     pub fn launch(world: &World, mut command: Command) -> Self {
-        let log = tempfile::Builder::new().prefix("serve-").tempfile_in(world.home()).expect("a log").into_temp_path().keep().expect("kept");
+        let log = tempfile::Builder::new()
+            .prefix("serve-")
+            .tempfile_in(world.home())
+            .expect("a log")
+            .into_temp_path()
+            .keep()
+            .expect("kept");
         let file = File::create(&log).expect("a log file");
         let child = command.stdout(Stdio::null()).stderr(file).spawn().expect("the binary starts");
         let mut served = Served { child, address: String::new(), log, keys: world.state().join("keys") };
