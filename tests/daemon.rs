@@ -121,6 +121,15 @@ fn an_agent_is_that_agent_and_no_other_through_the_daemon_too() {
     assert_eq!(last["call"]["principal"]["agent"], "one", "{last}");
     let (code, told) = run(&["run", "Read", "path=a.txt", "--agent", "two"], &one);
     assert!(code == Some(64) && told.contains("credential of agent `one`"), "{code:?} {told}");
+    let outside = world.outside();
+    let outside = outside.to_str().expect("UTF-8");
+    let away: [&[&str]; 2] = [&["--workspace", outside], &["--workspace", "/"]];
+    for away in away {
+        let (code, told) = run(&[&["run", "ListDir", "path=."], away].concat(), &one);
+        assert!(code == Some(64), "{away:?}: an agent chose its own workspace: {told}");
+    }
+    let (code, _) = run(&["run", "ListDir", "path=.", "--cwd", outside], &one);
+    assert_eq!(code, Some(2), "an agent chose a working directory outside of its workspace");
     let (code, told) = run(&["run", "Read", "path=a.txt"], "pcl_agent_nonsense");
     assert!(code != Some(0) && told.contains("credential"), "{code:?} {told}");
     assert!(!told.contains("nonsense"), "the error repeats the token: {told}");

@@ -122,6 +122,28 @@ fn i7_an_agents_token_answers_no_approval_and_an_operators_makes_no_call() {
 }
 
 #[test]
+fn a_second_person_approves_what_needs_one() {
+    let world = World::new();
+    let token = "a-reviewers-token-of-the-test";
+    let hash = portcullis::call::Digest::of(token);
+    world.write("config/portcullis.toml", format!("[[reviewers]]\nname = \"sec\"\ntoken_sha256 = \"{hash}\"\n"));
+    world.write(
+        "config/policies/mine.cedar",
+        "@id(\"mine.two\") @reason(\"needs two\") forbid (principal, action == Action::\"Bash\", resource)\n\
+         unless { context.approval.level >= 2 };",
+    );
+    let served = Served::start(&world);
+    let call = json!({ "command": "echo both" });
+    let asked = served.execute("Bash", call.clone());
+    assert_eq!(asked.json()["level"], 2, "{asked:?}");
+    let path = format!("/api/approvals/{}/grant", asked.pending());
+    let alone = served.post(&path, &served.operator(), &json!({}));
+    assert!(alone.status == 403 && alone.body.contains("reviewer"), "an operator answered for a reviewer: {alone:?}");
+    assert_eq!(served.post(&path, token, &json!({})).status, 200);
+    assert_eq!(served.execute("Bash", call).status, 200);
+}
+
+#[test]
 fn foreign_hosts_and_origins_are_turned_away_before_anything_else() {
     let world = World::new();
     let served = Served::start(&world);
@@ -255,6 +277,7 @@ fn mistakes_are_named() {
         ("POST", "/api/tools/Read/execute?wiat=1s", "{}", 400, "wiat"),
         ("GET", "/api/pending/xyz", "", 404, "xyz"),
         ("GET", "/api/pending/0000-0000", "", 404, "0000-0000"),
+        ("GET", "/api/pending/%ff%fe", "", 400, "UTF-8"),
         ("GET", "/api/nothing", "", 404, "openapi"),
         ("DELETE", "/api/tools", "", 405, "openapi"),
     ];
@@ -343,6 +366,8 @@ fn no_secret_is_logged_and_every_request_is() {
     for secret in [agent.as_str(), operator.as_str(), "s3cr3t-word"] {
         assert!(!log.contains(secret), "the log holds `{secret}`");
     }
+    let by_agent = served.lines().iter().any(|line| line["by"] == "agent `local`");
+    assert!(by_agent, "the log does not say who asked: {log}");
     let routes: Vec<String> =
         served.lines().iter().filter_map(|line| Some(line["route"].as_str()?.to_owned())).collect();
     for route in ["/api/tools/{name}/execute", "/api/approvals/{id}/grant", "/api/approvals", "/errand/call"] {

@@ -31,7 +31,7 @@ impl Gate {
         match self {
             Gate::Daemon(client) => Ok(client.call(errand).map_err(failure)?),
             Gate::Here { gateway, runtime } => {
-                let caller = errand.caller(gateway, presented(gateway)?.as_ref())?;
+                let caller = errand.caller(gateway, presented(gateway)?.as_ref(), None)?;
                 let request = errand.request(&caller)?;
                 Ok(runtime.block_on(gateway.call(&caller, request)))
             }
@@ -42,7 +42,7 @@ impl Gate {
         match self {
             Gate::Daemon(client) => Ok(client.judge(errand).map_err(failure)?),
             Gate::Here { gateway, .. } => {
-                let caller = errand.caller(gateway, presented(gateway)?.as_ref())?;
+                let caller = errand.caller(gateway, presented(gateway)?.as_ref(), None)?;
                 let request = errand.request(&caller)?;
                 Ok(gateway.judge(&caller, request))
             }

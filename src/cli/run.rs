@@ -35,7 +35,7 @@ pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
-    Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref())?)
+    Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref(), None)?)
 }
 
 /// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.

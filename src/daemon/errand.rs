@@ -1,6 +1,6 @@
 //! What the thin clients ask of the daemon, and do themselves where no daemon runs: the same words, the same way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub struct Errand {
 pub enum ErrandError {
     #[error("the arguments are not valid JSON: {0}")]
     Arguments(#[from] serde_json::Error),
+    #[error("{} is outside of {}, where agent `{agent}` works: choose a directory in there", chosen.display(), workspace.display())]
+    Elsewhere { agent: String, chosen: PathBuf, workspace: PathBuf },
     #[error("PORTCULLIS_TOKEN is the credential of agent `{0}`; leave --agent out")]
     OtherAgent(String),
     #[error(transparent)]
@@ -44,20 +46,32 @@ pub enum ErrandError {
 }
 
 impl Errand {
-    /// Whose call it is. An agent that presents its credential is that agent and no other; a person may call as any.
+    /// Whose call it is. A person may call as any agent and anywhere. An agent that presents its credential is that agent
+    /// and no other, and stays in its workspace, or in `home` where its configuration names none.
     ///
     /// # Errors
     ///
     /// When the agent is not configured, or the workspace holds the gateway's own directories.
-    pub fn caller(&self, gateway: &Gateway, presented: Option<&Role>) -> Result<Caller, ErrandError> {
-        let agent = match presented {
-            Some(Role::Agent(name)) if self.agent.as_ref().is_some_and(|asked| asked != name) => {
-                return Err(ErrandError::OtherAgent(name.clone()));
-            }
-            Some(Role::Agent(name)) => Some(name.as_str()),
-            Some(Role::Operator(_) | Role::Reviewer(_)) | None => self.agent.as_deref(),
-        };
-        Ok(gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here)?)
+    pub fn caller(
+        &self,
+        gateway: &Gateway,
+        presented: Option<&Role>,
+        home: Option<&Path>,
+    ) -> Result<Caller, ErrandError> {
+        let by = |agent| gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here);
+        let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref())?) };
+        if self.agent.as_ref().is_some_and(|asked| asked != name) {
+            return Err(ErrandError::OtherAgent(name.clone()));
+        }
+        let caller = by(Some(name))?;
+        let own = gateway.config().agent(Some(name)).map_err(OpenError::from)?.workspace;
+        let Some(own) = own.as_deref().or(home) else { return Ok(caller) };
+        let real = own.canonicalize().unwrap_or_else(|_| own.to_owned());
+        if !caller.workspace.starts_with(&real) {
+            let chosen = caller.workspace;
+            return Err(ErrandError::Elsewhere { agent: name.clone(), chosen, workspace: real });
+        }
+        Ok(Caller { bound: true, ..caller })
     }
 
     /// The request that it describes.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::approval::{Approval, Exact};
 use crate::daemon::{Answer, Daemon};
+use crate::http::segment::Segment;
 use crate::http::tools::approval_id;
 use crate::http::{Identity, Problem, body};
 
@@ -27,7 +28,7 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
 ) -> Result<Json<Value>, Problem> {
     identity.person()?;
     let id = approval_id(&id)?;
@@ -40,7 +41,7 @@ pub(super) async fn show(
 pub(super) async fn grant(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
 ) -> Result<Json<Value>, Problem> {
     answered(&daemon, &identity, &id, Answer::Grant).await
 }
@@ -57,7 +58,7 @@ struct Refusal {
 pub(super) async fn refuse(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
     identity.person()?;

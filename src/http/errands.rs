@@ -46,7 +46,7 @@ async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request
     same_installation(daemon, &parts.headers)?;
     let bytes: Bytes = body::read(body, LARGEST).await?;
     let errand: Errand = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let caller = errand.caller(daemon.gateway(), Some(&identity.role)).map_err(problem)?;
+    let caller = errand.caller(daemon.gateway(), Some(&identity.role), Some(daemon.workspace())).map_err(problem)?;
     let request = errand.request(&caller).map_err(problem)?;
     Ok((caller, request))
 }
@@ -66,8 +66,9 @@ fn same_installation(daemon: &Daemon, headers: &HeaderMap) -> Result<(), Problem
 fn problem(error: ErrandError) -> Problem {
     match &error {
         ErrandError::Open(OpenError::Record(_)) => Problem::unavailable(error.to_string()),
-        ErrandError::Arguments(_) | ErrandError::OtherAgent(_) | ErrandError::Open(_) => {
-            Problem::bad_request(error.to_string())
-        }
+        ErrandError::Arguments(_)
+        | ErrandError::Elsewhere { .. }
+        | ErrandError::OtherAgent(_)
+        | ErrandError::Open(_) => Problem::bad_request(error.to_string()),
     }
 }

@@ -122,8 +122,12 @@ pub(super) async fn authenticate(
             Err(error) => return Err(error.into()),
         }
     };
-    request.extensions_mut().insert(Identity { role });
-    Ok(next.run(request).await)
+    let identity = Identity { role };
+    request.extensions_mut().insert(identity.clone());
+    let mut response = next.run(request).await;
+    // For the log.
+    response.extensions_mut().insert(identity);
+    Ok(response)
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {

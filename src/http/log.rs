@@ -9,6 +9,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tracing::info;
 
+use crate::http::Identity;
+
 pub(super) async fn requests(request: Request, next: Next) -> Response {
     let began = Instant::now();
     let method = request.method().clone();
@@ -18,7 +20,8 @@ pub(super) async fn requests(request: Request, next: Next) -> Response {
     let status = response.status().as_u16();
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    info!(%method, route, status, ms, "request");
+    let by = response.extensions().get::<Identity>().map(|identity| identity.role.to_string()).unwrap_or_default();
+    info!(%method, route, status, ms, by, "request");
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -18,6 +18,7 @@ mod json;
 mod log;
 mod openapi;
 mod problem;
+mod segment;
 mod tools;
 
 use std::sync::Arc;

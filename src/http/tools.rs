@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::SignedDuration;
@@ -13,8 +14,10 @@ use tokio::time::Instant;
 
 use crate::approval::{ApprovalId, Role};
 use crate::call::Origin;
+use crate::config::ConfigError;
 use crate::daemon::Daemon;
 use crate::gateway::{Caller, OpenError};
+use crate::http::segment::Segment;
 use crate::http::{Identity, Problem, answer, body};
 use crate::registry::aliases;
 
@@ -32,7 +35,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    fn read(query: Result<Query<Patience>, impl std::fmt::Display>) -> Result<Duration, Problem> {
+    fn read(query: Result<Query<Patience>, QueryRejection>) -> Result<Duration, Problem> {
         let expected = "expected ?wait= with a time of at most 5 minutes, such as ?wait=30s";
         let Query(Patience { wait }) = query.map_err(|error| Problem::bad_request(format!("{error}; {expected}")))?;
         let Some(text) = wait else { return Ok(Duration::ZERO) };
@@ -88,8 +91,8 @@ pub(super) struct Execute {
 pub(super) async fn execute(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
-    Path(name): Path<String>,
-    query: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
+    Segment(name): Segment,
+    query: Result<Query<Patience>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let patience = Patience::read(query)?;
@@ -111,8 +114,8 @@ pub(super) async fn execute(
 pub(super) async fn pending(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
-    Path(id): Path<String>,
-    query: Result<Query<Patience>, axum::extract::rejection::QueryRejection>,
+    Segment(id): Segment,
+    query: Result<Query<Patience>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let patience = Patience::read(query)?;
     let id = approval_id(&id)?;
@@ -156,6 +159,10 @@ pub(super) fn caller(daemon: &Daemon, identity: &Identity, session: Option<&str>
     match caller {
         // A workspace that nobody chose is the daemon's own, and calls stay in it.
         Ok(caller) => Ok(Caller { origin: Origin::Rest, bound: true, ..caller }),
+        Err(OpenError::Config(ConfigError::UnknownAgent { .. })) => {
+            let detail = format!("agent `{agent}` is not configured any more");
+            Err(Problem::forbidden(detail).next("ask the operator for a credential of an agent that is"))
+        }
         Err(OpenError::Config(error)) => {
             let next = "give the agent a `workspace` in portcullis.toml, or start `portcullis serve` with --workspace";
             Err(Problem::forbidden(error.to_string()).next(next))
