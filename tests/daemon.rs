@@ -1,6 +1,8 @@
 //! The daemon: starting, stopping, reloading, being killed, being abused; and that the thin clients cannot tell it from a
 //! gateway of their own.
 
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
+
 mod common;
 mod served;
 
@@ -446,7 +448,7 @@ fn slow_and_silent_clients_do_not_keep_others_out() {
     while !closed && began.elapsed() < Duration::from_secs(20) {
         let wrote = dripping.write_all(b"h");
         let mut answer = [0; 512];
-        closed = wrote.is_err() || matches!(dripping.read(&mut answer), Ok(_));
+        closed = wrote.is_err() || dripping.read(&mut answer).is_ok();
     }
     assert!(closed, "a request that never ends was waited for");
     for stream in &mut slow {

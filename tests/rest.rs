@@ -1,5 +1,7 @@
 //! The HTTP interface, as an agent with a token and an operator with another one use it.
 
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
+
 mod common;
 mod served;
 

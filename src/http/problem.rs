@@ -13,7 +13,10 @@ use crate::gateway::RecordError;
 /// An `application/problem+json` answer (RFC 9457).
 #[must_use]
 #[derive(Debug)]
-pub struct Problem {
+pub struct Problem(Box<Told>);
+
+#[derive(Debug)]
+struct Told {
     status: StatusCode,
     /// The last part of the `type`: `urn:portcullis:problem:KIND`.
     kind: &'static str,
@@ -26,7 +29,8 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(status: StatusCode, kind: &'static str, title: &'static str, detail: impl Into<String>) -> Self {
-        Problem { status, kind, title, detail: detail.into(), next: None, more: Map::new(), headers: Vec::new() }
+        let detail = detail.into();
+        Problem(Box::new(Told { status, kind, title, detail, next: None, more: Map::new(), headers: Vec::new() }))
     }
 
     /// The request is not one that could be understood.
@@ -67,18 +71,18 @@ impl Problem {
 
     /// What to do about it.
     pub fn next(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
+        self.0.next = Some(next.into());
         self
     }
 
     /// A further member of the object.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.0.more.insert(name.to_owned(), value.into());
         self
     }
 
     pub(super) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
+        self.0.headers.push((name, value));
         self
     }
 
@@ -90,22 +94,23 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let Told { status, kind, title, detail, next, more, headers: further } = *self.0;
         let mut value = Map::new();
-        value.insert("type".to_owned(), format!("urn:portcullis:problem:{}", self.kind).into());
-        value.insert("title".to_owned(), self.title.into());
-        value.insert("status".to_owned(), self.status.as_u16().into());
-        value.insert("detail".to_owned(), self.detail.into());
-        if let Some(next) = self.next {
+        value.insert("type".to_owned(), format!("urn:portcullis:problem:{}", kind).into());
+        value.insert("title".to_owned(), title.into());
+        value.insert("status".to_owned(), status.as_u16().into());
+        value.insert("detail".to_owned(), detail.into());
+        if let Some(next) = next {
             value.insert("next".to_owned(), next.into());
         }
-        value.extend(self.more);
-        let mut response = (self.status, Json(Value::Object(value))).into_response();
+        value.extend(more);
+        let mut response = (status, Json(Value::Object(value))).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+        if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
         }
-        for (name, value) in self.headers {
+        for (name, value) in further {
             headers.insert(name, value);
         }
         response
