@@ -121,6 +121,10 @@ pub enum Origin {
     Cli,
     /// A program that uses this crate as a library.
     Library,
+    /// An MCP client.
+    Mcp,
+    /// The HTTP interface.
+    Rest,
 }
 
 impl Origin {
@@ -128,6 +132,8 @@ impl Origin {
         match self {
             Origin::Cli => "cli",
             Origin::Library => "library",
+            Origin::Mcp => "mcp",
+            Origin::Rest => "rest",
         }
     }
 }

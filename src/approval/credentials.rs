@@ -1,7 +1,7 @@
 //! Who is it: agents, operators and reviewers by their tokens.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -92,8 +92,8 @@ impl fmt::Debug for Token {
 pub enum CredentialError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("{} holds no operator's token: remove it, and the next start makes one", .0.display())]
-    NoToken(PathBuf),
+    #[error("{} holds no {kind}'s token: remove it, and the next start makes one", path.display())]
+    NoToken { path: PathBuf, kind: &'static str },
     #[error("no random numbers from the operating system: {0}")]
     Random(#[from] getrandom::Error),
     #[error(transparent)]
@@ -123,16 +123,18 @@ impl Credentials {
 
     /// The token of the operator who owns the state directory.
     pub fn operator_token(&self) -> Result<Token, CredentialError> {
-        let path = self.state.keys().join("operator.token");
-        let text = secret_file(&path, || {
-            let token = Token::random(&OPERATOR)?;
-            Ok(token.expose().as_bytes().to_vec())
-        })?;
-        let token = Token(String::from_utf8_lossy(text.trim_ascii()).into_owned());
-        match kind_of(token.expose()) {
-            Ok(kind) if kind.word == OPERATOR.word => Ok(token),
-            Ok(_) | Err(_) => Err(CredentialError::NoToken(path)),
+        operator_token(&self.state)
+    }
+
+    /// The file with the token that the gateway made for an agent, making both where they are missing.
+    pub fn agent_token(&self, name: &str) -> Result<PathBuf, CredentialError> {
+        let path = agent_file(&self.state, name);
+        let token = token_in(&path, &AGENT)?;
+        let role = Role::Agent(name.to_owned());
+        if self.name_of(&AGENT, &token.hash())?.as_deref() != Some(name) {
+            self.admit(&role, &token.hash(), Timestamp::now())?;
         }
+        Ok(path)
     }
 
     /// Makes a credential. The token is shown to its owner and not kept.
@@ -151,13 +153,20 @@ impl Credentials {
         Ok(())
     }
 
-    /// Revokes every token of a role. Gives how many there were. Where the operator's own is among them, the next start
-    /// makes another.
+    /// Revokes every token of a role. Gives how many there were. Where one that the gateway made is among them, the next
+    /// start makes another.
     pub fn revoke(&self, role: &Role) -> Result<usize, CredentialError> {
         let own = self.operator_token()?;
         if self.name_of(&OPERATOR, &own.hash())?.is_some_and(|name| *role == Role::Operator(name)) {
-            let path = self.state.keys().join("operator.token");
+            let path = operator_file(&self.state);
             std::fs::remove_file(&path).map_err(StateError::io(&path))?;
+        }
+        if let Role::Agent(name) = role {
+            let path = agent_file(&self.state, name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StateError::io(&path)(error))?,
+                Err(_) | Ok(()) => {}
+            }
         }
         Ok(self.database.with(|c| {
             c.execute("DELETE FROM credential WHERE role = ?1 AND name = ?2", params![role.kind().word, role.name()])
@@ -189,6 +198,41 @@ impl Credentials {
             }
         }
         Ok(found)
+    }
+}
+
+/// The token of the operator who owns the state directory, made where it is missing. A fresh one is known to the gateway
+/// from the next [`Credentials::open`] on.
+pub fn operator_token(state: &StateDir) -> Result<Token, CredentialError> {
+    token_in(&operator_file(state), &OPERATOR)
+}
+
+fn operator_file(state: &StateDir) -> PathBuf {
+    state.keys().join("operator.token")
+}
+
+/// Names may hold anything; what is no plain letter or digit is written as its bytes, so that no two names share a file.
+fn agent_file(state: &StateDir, name: &str) -> PathBuf {
+    let mut file = String::from("agent-");
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => file.push(char::from(byte)),
+            other => file.push_str(&format!("%{other:02x}")),
+        }
+    }
+    file.push_str(".token");
+    state.keys().join(file)
+}
+
+fn token_in(path: &Path, kind: &'static Kind) -> Result<Token, CredentialError> {
+    let text = secret_file(path, || {
+        let token = Token::random(kind)?;
+        Ok(token.expose().as_bytes().to_vec())
+    })?;
+    let token = Token(String::from_utf8_lossy(text.trim_ascii()).into_owned());
+    match kind_of(token.expose()) {
+        Ok(found) if found.word == kind.word => Ok(token),
+        Ok(_) | Err(_) => Err(CredentialError::NoToken { path: path.to_owned(), kind: kind.word }),
     }
 }
 

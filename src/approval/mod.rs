@@ -23,7 +23,7 @@ mod store;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::credentials::{CredentialError, Credentials, Role, Token};
+pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
 pub use self::store::{ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
@@ -56,7 +56,7 @@ impl Status {
 }
 
 /// An approval without the exact arguments, which [`Store::exact`] shows while it is open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub status: Status,
@@ -77,11 +77,11 @@ pub struct Approval {
     /// When it lapses, unanswered or unused.
     pub expires: Timestamp,
     /// Who answered, and when.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

@@ -1,5 +1,7 @@
 //! The approvals of a state directory.
 
+use std::sync::{Mutex, PoisonError};
+
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub const MAX_PENDING: u32 = 100;
 pub struct Store {
     database: Database,
     seal: Seal,
-    lifetimes: Lifetimes,
+    lifetimes: Mutex<Lifetimes>,
 }
 
 /// How long an approval waits.
@@ -102,7 +104,16 @@ pub enum ApprovalError {
 impl Store {
     pub fn open(state: &StateDir, lifetimes: Lifetimes) -> Result<Self, ApprovalError> {
         let seal = Seal::open(state)?;
-        Ok(Store { database: Database::open(state, Synchronous::Full)?, seal, lifetimes })
+        Ok(Store { database: Database::open(state, Synchronous::Full)?, seal, lifetimes: Mutex::new(lifetimes) })
+    }
+
+    /// From now on approvals last this long.
+    pub fn set_lifetimes(&self, lifetimes: Lifetimes) {
+        *self.lifetimes.lock().unwrap_or_else(PoisonError::into_inner) = lifetimes;
+    }
+
+    fn lifetimes(&self) -> Lifetimes {
+        *self.lifetimes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a pending approval. Where the session already asks for the same digest with the same findings, it is that one.
@@ -166,7 +177,7 @@ impl Store {
     pub fn grant(&self, id: &ApprovalId, by: &Role, now: Timestamp) -> Result<Grant, ApprovalError> {
         let approval = self.get(id)?;
         may_grant(&approval, by)?;
-        let expires = now.checked_add(self.lifetimes.grant).unwrap_or(now);
+        let expires = now.checked_add(self.lifetimes().grant).unwrap_or(now);
         let granted = self.change(|c| {
             let mut update = c.prepare_cached(
                 "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4
@@ -274,7 +285,7 @@ impl Store {
             level: ask.level,
             findings: Seen::of(ask.verdict),
             created: now,
-            expires: now.checked_add(self.lifetimes.pending).unwrap_or(now),
+            expires: now.checked_add(self.lifetimes().pending).unwrap_or(now),
             decided_by: None,
             decided_at: None,
             reason: None,

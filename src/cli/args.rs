@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -30,6 +31,10 @@ pub enum Command {
     Run(RunArgs),
     /// Say what the firewall would answer, stage by stage. Nothing runs, nothing is recorded.
     Check(CheckArgs),
+    /// Be the gateway's daemon: HTTP for agents and operators, a socket for `run` and `check`.
+    Serve(ServeArgs),
+    /// Say what an operator needs to reach the daemon: its address and where the tokens are.
+    Login(LoginArgs),
     /// List the tools.
     Tools(ToolsArgs),
     /// Show what this machine can enforce and what is configured.
@@ -110,6 +115,23 @@ pub struct RunArgs {
     /// Print the result as text or as one JSON object.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: Format,
+}
+
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// The loopback address of the HTTP interface [default: `[serve] listen`, else 127.0.0.1:8460].
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Where agents work whose configuration names no workspace [default: the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct LoginArgs {
+    /// Print the operator's token even where standard output is no terminal.
+    #[arg(long)]
+    pub token: bool,
 }
 
 #[derive(Args, Debug)]

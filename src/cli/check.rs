@@ -7,20 +7,19 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::Request;
-use crate::cli::args::{CheckArgs, Format};
+use crate::cli::args::{CheckArgs, Format, Who};
+use crate::cli::gate::Gate;
 use crate::cli::{Failure, render, run};
-use crate::config::Config;
-use crate::gateway::{Caller, Gateway, Judged};
+use crate::daemon::errand::Errand;
+use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
 
 pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
-    let gateway = Gateway::open(Config::from_env()?)?;
-    let caller = run::caller(&gateway, &args.who)?;
+    let gate = Gate::open()?;
     if let Some(file) = &args.batch {
-        return batch(&gateway, &caller, file);
+        return batch(&gate, &args.who, file);
     }
-    let judged = gateway.judge(&caller, run::request(&caller, &args.call, args.who.cwd.clone())?);
+    let judged = gate.judge(&run::errand(&args.who, &args.call)?)?;
     match args.output {
         Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged))?,
         Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged)?,
@@ -49,7 +48,7 @@ const LONGEST_LINE: u64 = 16 << 20;
 
 /// Judges every line; exits with the code of the gravest decision. A line that cannot be read is denied like any other
 /// call that cannot be judged, and the rest goes on.
-fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure> {
+fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
     let mut input: Box<dyn BufRead> = if file == Path::new("-") {
         Box::new(BufReader::new(io::stdin()))
     } else {
@@ -76,8 +75,8 @@ fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure>
         } else {
             match serde_json::from_slice::<Line>(&bytes) {
                 Ok(line) => {
-                    let request = Request { cwd: line.cwd, ..caller.request(line.tool, line.arguments) };
-                    (line.id, gateway.judge(caller, request))
+                    let errand = run::described(who, line.tool, &line.arguments)?;
+                    (line.id, gate.judge(&Errand { cwd: line.cwd, ..errand })?)
                 }
                 Err(error) => (id_of(&bytes), unreadable(number, &error.to_string())),
             }

@@ -23,10 +23,11 @@ pub(super) fn run(args: DoctorArgs) -> Result<u8, Failure> {
 }
 
 fn report(out: &mut impl Write, gateway: &Gateway, caller: &Caller, health: &Health) -> io::Result<()> {
-    let places = &gateway.config().places;
+    let config = gateway.config();
+    let places = &config.places;
     writeln!(out, "Places")?;
     writeln!(out, "  configuration  {}", places.config.display())?;
-    for file in &gateway.config().read {
+    for file in &config.read {
         writeln!(out, "    read         {}", file.display())?;
     }
     writeln!(out, "  state          {}", places.state.display())?;
@@ -91,7 +92,8 @@ fn confinement(kernel: &Kernel, profile: &Profile) -> (&'static str, Vec<String>
 }
 
 fn report_json(gateway: &Gateway, caller: &Caller, health: &Health) -> Value {
-    let places = &gateway.config().places;
+    let config = gateway.config();
+    let places = &config.places;
     let profiles: Vec<Value> = health
         .profiles
         .iter()
@@ -103,7 +105,7 @@ fn report_json(gateway: &Gateway, caller: &Caller, health: &Health) -> Value {
     let kernel: serde_json::Map<String, Value> =
         kernel(gateway.kernel()).into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     json!({
-        "places": { "configuration": places.config, "read": gateway.config().read, "state": places.state, "workspace": caller.workspace },
+        "places": { "configuration": places.config, "read": config.read, "state": places.state, "workspace": caller.workspace },
         "caller": { "agent": caller.principal.agent, "mode": caller.principal.mode, "unattended": caller.principal.unattended, "profile": caller.profile },
         "rules": { "policies": health.policies, "policy_files": health.policy_files, "command_rules": health.command_rules },
         "kernel": kernel,

@@ -5,12 +5,15 @@ mod args;
 mod audit;
 mod check;
 mod doctor;
+mod gate;
 mod init;
+mod login;
 mod policy;
 mod prompt;
 mod render;
 mod run;
 mod sandbox;
+mod serve;
 mod tools;
 
 use std::io::{self, Write};
@@ -40,7 +43,7 @@ pub mod exit {
 }
 
 /// Enough for the deepest command and policy that the limits admit.
-const STACK: usize = 64 << 20;
+pub(crate) const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
@@ -75,6 +78,8 @@ fn dispatch(cli: Cli) -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::Login(args) => login::run(args),
         Command::Tools(args) => tools::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Policy { command } => policy::run(command),

@@ -3,12 +3,14 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 
-use crate::cli::{Failure, approvals, render};
-use crate::gateway::{Asks, Gateway};
+use crate::cli::gate::Gate;
+use crate::cli::{Failure, render};
+use crate::daemon::Answer;
+use crate::gateway::Asks;
 use crate::verdict::{Decision, Level};
 
 /// What the person said.
-pub(super) enum Answer {
+pub(super) enum Answered {
     Granted,
     Refused,
 }
@@ -20,7 +22,7 @@ pub(super) fn someone_is_there() -> bool {
 }
 
 /// Shows what waits, and asks. The answer is read from the controlling terminal, not from standard input.
-pub(super) fn ask(gateway: &Gateway, asks: &Asks) -> Result<Answer, Failure> {
+pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
     let mut err = anstream::stderr().lock();
     render::objections(&mut err, &asks.judged)?;
     if let Some(call) = &asks.judged.call {
@@ -36,18 +38,17 @@ pub(super) fn ask(gateway: &Gateway, asks: &Asks) -> Result<Answer, Failure> {
     }
     if asks.judged.verdict.decision == Decision::Ask(Level::Reviewer) {
         writeln!(err, "  a reviewer has to approve this: portcullis approvals grant {}", asks.pending.id)?;
-        return Ok(Answer::Refused);
+        return Ok(Answered::Refused);
     }
     write!(err, "Run it once? [y/N] ")?;
     err.flush()?;
     let terminal = OpenOptions::new().read(true).open("/dev/tty")?;
     let mut line = String::new();
     BufReader::new(terminal).read_line(&mut line)?;
-    let by = approvals::approver(gateway)?;
     if matches!(line.trim(), "y" | "Y" | "yes") {
-        gateway.grant(&asks.pending.id, &by)?;
-        return Ok(Answer::Granted);
+        gate.answer(&asks.pending.id, &Answer::Grant)?;
+        return Ok(Answered::Granted);
     }
-    gateway.refuse(&asks.pending.id, &by, Some("refused at the terminal"))?;
-    Ok(Answer::Refused)
+    gate.answer(&asks.pending.id, &Answer::Refuse(Some("refused at the terminal".to_owned())))?;
+    Ok(Answered::Refused)
 }

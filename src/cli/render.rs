@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::gateway::Judged;
-use crate::verdict::{Decision, Finding, Severity, Verdict};
+use crate::verdict::{Decision, Finding, Severity};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -110,43 +110,13 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
-/// The verdict as data: each stage with its own decision, and every finding with the stage it comes from.
+/// The judgement as data, after the id of the question where it has one.
 pub fn json(id: Option<&Value>, judged: &Judged) -> Value {
-    let Verdict { decision, stages, .. } = &judged.verdict;
-    let by_stage: serde_json::Map<String, Value> =
-        stages.iter().map(|s| (s.stage.as_str().to_owned(), Value::from(s.decision.word()))).collect();
-    let findings: Vec<Value> = judged
-        .verdict
-        .findings()
-        .map(|(stage, finding)| {
-            let mut value = json!({
-                "stage": stage.map(|s| s.as_str()),
-                "id": finding.id,
-                "severity": weight(finding.severity),
-                "message": finding.message,
-            });
-            if let Some(map) = value.as_object_mut() {
-                if let Some(safer) = &finding.safer {
-                    map.insert("safer".to_owned(), Value::from(safer.as_str()));
-                }
-                if let Some(span) = &finding.span {
-                    map.insert("span".to_owned(), json!([span.start, span.end]));
-                }
-            }
-            value
-        })
-        .collect();
     let mut line = serde_json::Map::new();
     if let Some(id) = id {
         line.insert("id".to_owned(), id.clone());
     }
-    line.insert("tool".to_owned(), Value::from(judged.tool.as_str()));
-    line.insert("decision".to_owned(), Value::from(decision.word()));
-    if let Decision::Ask(level) = decision {
-        line.insert("level".to_owned(), Value::from(level.number()));
-    }
-    line.insert("stages".to_owned(), Value::Object(by_stage));
-    line.insert("findings".to_owned(), Value::Array(findings));
+    line.extend(judged.report());
     Value::Object(line)
 }
 

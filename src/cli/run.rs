@@ -2,34 +2,30 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
 use crate::approval::Role;
-use crate::call::Request;
 use crate::cli::args::{Format, RunArgs, ToolCall, Who};
+use crate::cli::gate::Gate;
 use crate::cli::{Failure, exit, prompt, render};
-use crate::config::Config;
+use crate::daemon::errand::Errand;
 use crate::gateway::{Caller, Done, Gateway, Outcome};
 use crate::registry::{Output, ToolError};
 use crate::verdict::Decision;
 
 pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
-    let gateway = Gateway::open(Config::from_env()?)?;
-    let caller = caller(&gateway, &args.who)?;
-    let request = request(&caller, &args.call, args.who.cwd.clone())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut outcome = runtime.block_on(gateway.call(&caller, request.clone()));
+    let gate = Gate::open()?;
+    let errand = errand(&args.who, &args.call)?;
+    let mut outcome = gate.call(&errand)?;
     if let Outcome::Asks(asks) = &outcome
         && !args.no_prompt
-        && !caller.principal.unattended
         && prompt::someone_is_there()
     {
         // The answer is the operator's, given at the terminal; the call then goes the whole way again.
-        match prompt::ask(&gateway, asks)? {
-            prompt::Answer::Granted => outcome = runtime.block_on(gateway.call(&caller, request)),
-            prompt::Answer::Refused => {
+        match prompt::ask(&gate, asks)? {
+            prompt::Answered::Granted => outcome = gate.call(&errand)?,
+            prompt::Answered::Refused => {
                 anstream::eprintln!("refused; nothing ran");
                 return Ok(exit::DENIED);
             }
@@ -40,23 +36,19 @@ pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
-    let mut agent = who.agent.clone();
-    // An agent that presents its credential is that agent and no other.
-    if let Ok(token) = std::env::var("PORTCULLIS_TOKEN")
-        && let Role::Agent(name) = gateway.role_of(&token)?
-    {
-        if agent.as_ref().is_some_and(|asked| *asked != name) {
-            return Err(Failure::usage(format!(
-                "PORTCULLIS_TOKEN is the credential of agent `{name}`; leave --agent out"
-            )));
-        }
-        agent = Some(name);
-    }
-    Ok(gateway.caller(agent.as_deref(), &who.session, who.workspace.as_deref())?)
+    Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref(), None)?)
 }
 
-/// The request that the command line describes.
-pub(super) fn request(caller: &Caller, call: &ToolCall, cwd: Option<PathBuf>) -> Result<Request, Failure> {
+/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
+pub(super) fn presented(gateway: &Gateway) -> Result<Option<Role>, Failure> {
+    match std::env::var("PORTCULLIS_TOKEN") {
+        Ok(token) => Ok(Some(gateway.role_of(&token)?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The call that the command line describes.
+pub(super) fn errand(who: &Who, call: &ToolCall) -> Result<Errand, Failure> {
     let Some(tool) = &call.tool else {
         return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
     };
@@ -66,7 +58,20 @@ pub(super) fn request(caller: &Caller, call: &ToolCall, cwd: Option<PathBuf>) ->
         })?,
         None => Value::Object(pairs(&call.pairs)?),
     };
-    Ok(Request { cwd, ..caller.request(tool.clone(), arguments) })
+    described(who, tool.clone(), &arguments)
+}
+
+/// A call of whoever the command line names.
+pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Errand, Failure> {
+    Ok(Errand {
+        agent: who.agent.clone(),
+        session: who.session.clone(),
+        workspace: who.workspace.clone(),
+        here: std::env::current_dir()?,
+        cwd: who.cwd.clone(),
+        tool,
+        arguments: arguments.to_string(),
+    })
 }
 
 fn pairs(words: &[String]) -> Result<Map<String, Value>, Failure> {

@@ -1,5 +1,6 @@
 //! What `portcullis.toml` may say. An unknown key is an error, with its line and column.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
@@ -30,6 +31,8 @@ pub struct File {
     #[serde(default)]
     pub approval: Approval,
     #[serde(default)]
+    pub serve: Serve,
+    #[serde(default)]
     pub agents: Vec<Agent>,
     #[serde(default)]
     pub operators: Vec<Person>,
@@ -58,6 +61,14 @@ pub struct Approval {
     pub pending: Option<SignedDuration>,
     /// How long a grant may be used.
     pub grant: Option<SignedDuration>,
+}
+
+/// The daemon.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    /// The loopback address of the HTTP interface, such as `127.0.0.1:8460`; port 0 takes any that is free.
+    pub listen: Option<SocketAddr>,
 }
 
 /// An agent that may make calls.

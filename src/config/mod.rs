@@ -5,12 +5,13 @@ mod places;
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-pub use self::file::{Agent, Approval, File, Person, PolicySet, WorkspaceFile};
+pub use self::file::{Agent, Approval, File, Person, PolicySet, Serve, WorkspaceFile};
 pub use self::places::Places;
 
 /// The merged configuration of one installation.
@@ -177,6 +178,7 @@ fn merge(below: File, above: File) -> File {
             pending: above.approval.pending.or(below.approval.pending),
             grant: above.approval.grant.or(below.approval.grant),
         },
+        serve: Serve { listen: above.serve.listen.or(below.serve.listen) },
         agents: [below.agents, above.agents].concat(),
         operators: [below.operators, above.operators].concat(),
         reviewers: [below.reviewers, above.reviewers].concat(),
@@ -193,6 +195,9 @@ fn check(file: &File) -> Result<(), ConfigError> {
         }
         seen.push(named);
     }
+    if let Some(address) = file.serve.listen {
+        loopback(address)?;
+    }
     let roots = file.read_roots.iter().chain(&file.write_roots).map(|p| ("an extra root", p));
     let workspaces = file.agents.iter().filter_map(|a| a.workspace.as_ref()).map(|p| ("a workspace", p));
     for (what, path) in roots.chain(workspaces) {
@@ -201,6 +206,15 @@ fn check(file: &File) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// The HTTP interface speaks in the clear, so it stays on this machine.
+///
+/// # Errors
+///
+/// [`ConfigError::NotLoopback`].
+pub fn loopback(address: SocketAddr) -> Result<SocketAddr, ConfigError> {
+    if address.ip().is_loopback() { Ok(address) } else { Err(ConfigError::NotLoopback { address }) }
 }
 
 /// What can be wrong with the configuration.
@@ -214,6 +228,11 @@ pub enum ConfigError {
     NamedTwice { what: &'static str, name: String },
     #[error("neither HOME nor {variable} is set, so there is no place for the gateway's files; set one of them")]
     NoHome { variable: &'static str },
+    #[error(
+        "{address} is not a loopback address, and tokens would cross the network in the clear: listen on 127.0.0.1 or [::1], \
+         and let a proxy with TLS or an SSH tunnel lead there"
+    )]
+    NotLoopback { address: SocketAddr },
     #[error("{}: not UTF-8 at byte {offset}; save the file as UTF-8", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("cannot read {}: {source}", path.display())]

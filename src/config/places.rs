@@ -3,11 +3,13 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::ConfigError;
 use crate::facts::normalise;
 
 /// The directories of one installation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     /// `/etc/portcullis`: the machine's configuration. Absent when `PORTCULLIS_CONFIG` names another.
     pub system: Option<PathBuf>,
@@ -42,11 +44,23 @@ impl Places {
         Ok(Places { system, config, state, home: home.unwrap_or_else(|| PathBuf::from("/")) })
     }
 
+    /// The daemon's socket: `$XDG_RUNTIME_DIR/portcullis/gateway.sock`, or `gateway.sock` in the state directory where
+    /// that variable is not set or `PORTCULLIS_STATE` names the state directory (there may be several, each with a
+    /// daemon of its own).
+    pub fn socket(&self) -> PathBuf {
+        let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_absolute());
+        match runtime {
+            Some(runtime) if env::var_os("PORTCULLIS_STATE").is_none() => runtime.join("portcullis/gateway.sock"),
+            _ => self.state.join("gateway.sock"),
+        }
+    }
+
     /// Everything of the gateway's own that no call may touch.
     pub fn own(&self) -> Vec<PathBuf> {
         let mut own = vec![self.config.clone(), self.state.clone()];
         own.extend(self.system.clone());
         own.extend(env::current_exe().ok());
+        own.extend(self.socket().parent().map(Path::to_owned).filter(|dir| *dir != self.state));
         // The same places under their real names, should a parent be a symbolic link.
         let real: Vec<PathBuf> =
             own.iter().filter_map(|p| p.canonicalize().ok()).filter(|p| !own.contains(p)).collect();

@@ -1,26 +1,29 @@
 //! The one way through: canonicalise, facts, firewall, approval, dispatch, audit. Every front calls [`Gateway::call`];
 //! none decides anything itself.
 
+mod generation;
 mod ground;
 mod prepare;
 mod record;
+mod report;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::generation::Rules;
+use self::ground::Ground;
 pub use self::ground::RulesError;
-use self::ground::{Base, Ground};
 pub(crate) use self::ground::{definitions, policy_sources, profiles};
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, LOCAL_AGENT};
 use crate::facts::Facts;
 use crate::firewall::{Approval, Cleared, Prepared};
 use crate::registry::{self, Output, Registry, Sensitivity, ToolError};
@@ -29,12 +32,10 @@ use crate::verdict::{Decision, Finding, Severity, Verdict};
 
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
 pub struct Gateway {
-    config: Config,
     registry: Registry,
     kernel: Kernel,
-    base: RwLock<Arc<Base>>,
-    /// What each workspace and profile adds to the base, made when its first call comes.
-    grounds: Mutex<HashMap<(PathBuf, String), Arc<Ground>>>,
+    /// Replaced as a whole by a reload; a call in progress keeps what it began with.
+    rules: RwLock<Arc<Rules>>,
     state: OnceLock<Arc<State>>,
 }
 
@@ -62,7 +63,7 @@ impl Caller {
 }
 
 /// A call and the firewall's answer to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// The name that the caller used.
     pub tool: String,
@@ -86,7 +87,7 @@ impl Judged {
 
 /// What came of a call.
 #[must_use]
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Outcome {
     /// A person has to approve; then the same call is made again.
     Asks(Asks),
@@ -96,14 +97,14 @@ pub enum Outcome {
 }
 
 /// A call that waits for a person.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Asks {
     pub judged: Judged,
     pub pending: Waiting,
 }
 
 /// A call that ran.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Done {
     /// The call's id in the audit log.
     pub call: String,
@@ -135,30 +136,37 @@ impl Gateway {
     /// As [`Gateway::open`].
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
         let registry = crate::tools::all()?;
-        let base = RwLock::new(Arc::new(Base::load(&config, &registry)?));
-        Ok(Gateway { config, registry, kernel, base, grounds: Mutex::default(), state: OnceLock::new() })
+        let rules = RwLock::new(Arc::new(Rules::load(config, &registry)?));
+        Ok(Gateway { registry, kernel, rules, state: OnceLock::new() })
     }
 
-    /// Loads the rules again. Where they are wrong the old ones stay in force; either way it goes on record.
+    /// Loads configuration and rules again, all or nothing. Where something is wrong the old ones stay in force; either
+    /// way it goes on record. A log that had stopped is opened anew.
     ///
     /// # Errors
     ///
     /// What is wrong with the new ones, or with the record.
     pub fn reload(&self) -> Result<(), OpenError> {
-        let before = self.base().policies.hash();
-        let loaded = Base::load(&self.config, &self.registry);
+        let old = self.rules();
+        let before = old.base.policies.hash();
         let state = self.state()?;
-        match loaded {
-            Ok(base) => {
-                let after = base.policies.hash();
+        state.reopen_log()?;
+        let loaded = Config::load(old.config.places.clone()).map_err(OpenError::from);
+        match loaded.and_then(|config| Ok(Rules::load(config, &self.registry)?)) {
+            Ok(rules) => {
+                let (was, is) = (old.configuration(), rules.configuration());
+                if was != is {
+                    state.control(Change::ConfigurationChanged, "reloaded".to_owned(), was, Some(is))?;
+                }
+                let after = rules.base.policies.hash();
                 state.control(Change::PolicyLoaded, "reloaded".to_owned(), before, Some(after))?;
-                *self.base.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(base);
-                self.grounds.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                state.adopt(&rules.config);
+                *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
                 Ok(())
             }
             Err(error) => {
                 state.control(Change::PolicyFailed, error.to_string(), before, None)?;
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -314,8 +322,9 @@ fn may_ride(verdict: &Verdict, facts: &Facts) -> bool {
 
 /// Looking at the gateway, and answering approvals.
 impl Gateway {
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.rules().config)
     }
 
     pub fn registry(&self) -> &Registry {
@@ -332,14 +341,30 @@ impl Gateway {
     ///
     /// When the agent is not configured, or the workspace holds the gateway's own directories.
     pub fn caller(&self, agent: Option<&str>, session: &str, workspace: Option<&Path>) -> Result<Caller, OpenError> {
-        let agent = self.config.agent(agent)?;
+        self.caller_from(agent, session, workspace, Path::new("."))
+    }
+
+    /// The same for somebody whose current directory is `here`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::caller`].
+    pub fn caller_from(
+        &self,
+        agent: Option<&str>,
+        session: &str,
+        workspace: Option<&Path>,
+        here: &Path,
+    ) -> Result<Caller, OpenError> {
+        let config = self.config();
+        let agent = config.agent(agent)?;
         let chosen = workspace.map(Path::to_owned).or(agent.workspace);
         let bound = chosen.is_some();
-        let workspace = chosen.unwrap_or_else(|| PathBuf::from("."));
+        let workspace = here.join(chosen.unwrap_or_default());
         // A workspace that is not there stays named as it was, and denies its calls.
         let workspace = workspace.canonicalize().or_else(|_| std::path::absolute(&workspace)).unwrap_or(workspace);
-        self.config.places.refuse_inside(&workspace)?;
-        let standard = || self.config.file.profile.clone().unwrap_or_else(|| DEFAULT_PROFILE.to_owned());
+        config.places.refuse_inside(&workspace)?;
+        let standard = || config.file.profile.clone().unwrap_or_else(|| DEFAULT_PROFILE.to_owned());
         Ok(Caller {
             principal: Principal {
                 agent: agent.name,
@@ -392,7 +417,8 @@ impl Gateway {
     /// When nobody is known by it. The token is in no error.
     pub fn role_of(&self, token: &str) -> Result<Role, RecordError> {
         let digest = Digest::of(token);
-        let file = &self.config.file;
+        let config = self.config();
+        let file = &config.file;
         if let Some(agent) = file.agents.iter().find(|a| a.token_sha256 == Some(digest)) {
             return Ok(Role::Agent(agent.name.clone()));
         }
@@ -403,6 +429,60 @@ impl Gateway {
             return Ok(Role::Reviewer(person.name.clone()));
         }
         self.state()?.role_of(token)
+    }
+
+    /// An approval, whatever became of it.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn approval(&self, id: &ApprovalId) -> Result<Waiting, RecordError> {
+        self.state()?.approval(id)
+    }
+
+    /// The exact call that an approval is about. Absent once the approval has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::approval`].
+    pub fn exact(&self, id: &ApprovalId) -> Result<Option<Exact>, RecordError> {
+        self.state()?.exact(id)
+    }
+
+    /// Makes tokens for the agents whose configuration names none (the built-in one where there is no other). Gives each
+    /// agent's name and the file that holds its token.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn agent_tokens(&self) -> Result<Vec<(String, PathBuf)>, RecordError> {
+        let config = self.config();
+        let agents = &config.file.agents;
+        let mut names: Vec<&str> =
+            agents.iter().filter(|a| a.token_sha256.is_none()).map(|a| a.name.as_str()).collect();
+        if agents.is_empty() {
+            names.push(LOCAL_AGENT);
+        }
+        let state = self.state()?;
+        names.into_iter().map(|name| Ok((name.to_owned(), state.agent_token(name)?))).collect()
+    }
+
+    /// Whether calls can be put on record.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot.
+    pub fn ready(&self) -> Result<(), RecordError> {
+        self.state()?.ready()
+    }
+
+    /// Waits until everything that was recorded is on disk.
+    ///
+    /// # Errors
+    ///
+    /// When the disk does not take it.
+    pub fn sync(&self) -> Result<(), RecordError> {
+        self.state()?.sync()
     }
 
     /// The operator who owns the state directory.
@@ -416,7 +496,8 @@ impl Gateway {
 
     /// What `doctor` reports of the rules, and everything that stops this caller's calls.
     pub fn health(&self, caller: &Caller) -> Health {
-        let base = self.base();
+        let rules = self.rules();
+        let base = &rules.base;
         let mut problems = Vec::new();
         match self.ground(&caller.workspace, &caller.profile) {
             Ok(ground) => {
@@ -428,7 +509,7 @@ impl Gateway {
             }
             Err(error) => problems.push(error.to_string()),
         }
-        if self.config.places.state.exists()
+        if rules.config.places.state.exists()
             && let Err(error) = self.state()
         {
             problems.push(error.to_string());
@@ -443,26 +524,19 @@ impl Gateway {
         }
     }
 
-    fn base(&self) -> Arc<Base> {
-        Arc::clone(&self.base.read().unwrap_or_else(PoisonError::into_inner))
+    fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
+        self.rules().ground(&self.registry, workspace, profile)
     }
 
-    fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
-        let key = (workspace.to_owned(), profile.to_owned());
-        let known = |grounds: &HashMap<_, Arc<Ground>>| grounds.get(&key).cloned();
-        if let Some(ground) = known(&self.grounds.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(ground);
-        }
-        let ground = Arc::new(Ground::new(&self.base(), &self.config, &self.registry, workspace, profile)?);
-        self.grounds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ground));
-        Ok(ground)
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn state(&self) -> Result<Arc<State>, RecordError> {
         if let Some(state) = self.state.get() {
             return Ok(Arc::clone(state));
         }
-        let opened = Arc::new(State::open(&self.config)?);
+        let opened = Arc::new(State::open(&self.config())?);
         Ok(Arc::clone(self.state.get_or_init(|| opened)))
     }
 }

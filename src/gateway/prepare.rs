@@ -13,7 +13,7 @@ use crate::firewall::Prepared;
 use crate::gateway::ground::Ground;
 use crate::gateway::record::RecordError;
 use crate::gateway::{Caller, Gateway};
-use crate::registry::{Definition, Subject};
+use crate::registry::{CallError, Definition, Subject};
 use crate::sandbox::{Host, Plan};
 use crate::state::{Sessions, StateDir};
 use crate::verdict::{Finding, Severity};
@@ -33,17 +33,21 @@ impl Gateway {
 
     fn gather(&self, caller: &Caller, request: Request) -> Result<(Arc<Ground>, Prepared), Finding> {
         let denied = |id: &str, why: &dyn ToString| Finding::new(id, Severity::Deny, why.to_string());
+        let rules = self.rules();
         let workspace = workspace_of(caller, request.cwd.as_deref());
         if workspace != caller.workspace {
-            self.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
+            rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground = self.ground(&workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
 
         let registry = match &caller.allowed_tools {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
             None => &self.registry,
         };
-        let call = registry.canonicalise(request, &workspace).map_err(|e| denied("call.invalid", &e))?;
+        let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
+            CallError::UnknownTool { .. } => denied("call.unknown-tool", &e),
+            _ => denied("call.invalid", &e),
+        })?;
         let tool = registry.get(&call.tool).ok_or_else(|| denied("call.invalid", &"the tool is not there"))?;
         let definition = tool.definition();
 
@@ -88,7 +92,8 @@ impl Gateway {
         if let Some(state) = self.state.get() {
             return state.session(id);
         }
-        let place = &self.config.places.state;
+        let config = self.config();
+        let place = &config.places.state;
         if !place.exists() {
             return Ok(SessionFacts::default());
         }

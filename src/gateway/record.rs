@@ -1,5 +1,7 @@
 //! What a call leaves behind: its records in the log, its approval, its session's count.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 
 use crate::approval::{
@@ -37,17 +39,33 @@ impl State {
         let dir = StateDir::open(&config.places.state)?;
         let log = Log::open(&dir)?;
         log.settle()?;
-        let standard = Lifetimes::default();
-        let lifetimes = Lifetimes {
-            pending: config.file.approval.pending.unwrap_or(standard.pending),
-            grant: config.file.approval.grant.unwrap_or(standard.grant),
-        };
         Ok(State {
             log,
-            approvals: Store::open(&dir, lifetimes)?,
+            approvals: Store::open(&dir, lifetimes(config))?,
             sessions: Sessions::open(&dir)?,
             credentials: Credentials::open(&dir)?,
         })
+    }
+
+    /// Takes over what a new configuration says of the books.
+    pub fn adopt(&self, config: &Config) {
+        self.approvals.set_lifetimes(lifetimes(config));
+    }
+
+    /// Opens the log anew where it has stopped.
+    pub fn reopen_log(&self) -> Result<(), RecordError> {
+        Ok(self.log.reopen()?)
+    }
+
+    pub fn ready(&self) -> Result<(), RecordError> {
+        match self.log.stopped() {
+            Some(reason) => Err(LogError::Stopped { reason }.into()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn sync(&self) -> Result<(), RecordError> {
+        Ok(self.log.sync()?)
     }
 
     pub fn session(&self, id: &str) -> Result<SessionFacts, RecordError> {
@@ -163,6 +181,10 @@ impl State {
         Ok(self.credentials.role_of(token)?)
     }
 
+    pub fn agent_token(&self, name: &str) -> Result<PathBuf, RecordError> {
+        Ok(self.credentials.agent_token(name)?)
+    }
+
     /// The operator whose token lies in the state directory.
     pub fn own_operator(&self) -> Result<Role, RecordError> {
         let token = self.credentials.operator_token()?;
@@ -182,6 +204,14 @@ impl State {
         Ok(())
     }
 
+    pub fn approval(&self, id: &ApprovalId) -> Result<Approval, RecordError> {
+        Ok(self.approvals.get(id)?)
+    }
+
+    pub fn exact(&self, id: &ApprovalId) -> Result<Option<Exact>, RecordError> {
+        Ok(self.approvals.exact(id)?)
+    }
+
     /// The approvals that wait, with their exact calls. Those whose time is over are ended, and recorded as such.
     pub fn pending(&self) -> Result<Vec<(Approval, Exact)>, RecordError> {
         for expired in self.approvals.expire(Timestamp::now())? {
@@ -194,6 +224,14 @@ impl State {
             }
         }
         Ok(waiting)
+    }
+}
+
+fn lifetimes(config: &Config) -> Lifetimes {
+    let standard = Lifetimes::default();
+    Lifetimes {
+        pending: config.file.approval.pending.unwrap_or(standard.pending),
+        grant: config.file.approval.grant.unwrap_or(standard.grant),
     }
 }
 

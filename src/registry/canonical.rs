@@ -7,6 +7,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::alias;
 use super::coerce::coerce_arguments;
 use super::{Definition, Registry, Subject};
 use crate::call::{Call, Request};
@@ -30,6 +31,8 @@ pub enum CallError {
         send less at a time"
     )]
     TooLarge { tool: String, size: usize },
+    #[error("the `operation` of `file_system` is one of read, write, edit, list")]
+    Operation,
     #[error("the arguments of `{0}` nest deeper than {DEEPEST_ARGUMENTS} levels")]
     TooDeep(String),
     #[error("the arguments of `{tool}` do not fit: {}", problems.join("; "))]
@@ -46,6 +49,7 @@ impl Registry {
     pub fn canonicalise(&self, request: Request, workspace: &Path) -> Result<Call, CallError> {
         let Request { tool, arguments, cwd, principal, origin, caller_id } = request;
         let arguments = bounded(arguments, &tool)?;
+        let (tool, arguments) = alias::resolve(tool, arguments)?;
         let Some(entry) = self.tools.get(tool.as_str()) else {
             let known = self.names().map(str::to_owned).collect();
             return Err(CallError::UnknownTool { name: printable(&tool), known });
@@ -116,7 +120,7 @@ fn dismantle(value: Value) {
     }
 }
 
-fn object(arguments: Value, tool: &str) -> Result<Map<String, Value>, CallError> {
+pub(super) fn object(arguments: Value, tool: &str) -> Result<Map<String, Value>, CallError> {
     match arguments {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),

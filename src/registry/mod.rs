@@ -1,5 +1,6 @@
 //! The tools there are: lookup, coercion, validation, filtering, output limits.
 
+mod alias;
 mod canonical;
 mod coerce;
 mod output;
@@ -13,6 +14,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use self::alias::aliases;
 pub use self::canonical::{CallError, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
 pub use self::output::{ERROR_HINT, clip, with_hint};
 
@@ -62,7 +64,7 @@ pub trait Tool: Send + Sync {
 }
 
 /// What a tool gave back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     pub text: String,
     /// The same as data, for callers that can take it.
@@ -72,7 +74,7 @@ pub struct Output {
 }
 
 /// Why a cleared call could not do its work.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum ToolError {
     /// The tool did its best and failed; the text tells the model why and what to try.
     #[error("{0}")]

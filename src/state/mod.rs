@@ -33,6 +33,8 @@ pub enum StateError {
     Io { path: PathBuf, source: io::Error },
     #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
+    #[error("others may enter {path} (mode {mode:o}): `chmod 700 {path}`", path = path.display())]
+    OthersMayEnter { path: PathBuf, mode: u32 },
     #[error(
         "others may write to {path} (mode {mode:o}), and so could forge approvals or the audit log: `chmod 700 {path}`",
         path = path.display()
@@ -92,6 +94,16 @@ fn check_directory(path: &Path) -> Result<(), StateError> {
     check_owner(path, &meta)?;
     if meta.mode() & 0o022 != 0 {
         return Err(StateError::OthersMayWrite { path: path.to_owned(), mode: meta.mode() & 0o7777 });
+    }
+    Ok(())
+}
+
+/// A directory of ours that nobody else can even enter.
+pub(crate) fn check_private(path: &Path) -> Result<(), StateError> {
+    check_directory(path)?;
+    let mode = fs::metadata(path).map_err(StateError::io(path))?.mode();
+    if mode & 0o077 != 0 {
+        return Err(StateError::OthersMayEnter { path: path.to_owned(), mode: mode & 0o7777 });
     }
     Ok(())
 }

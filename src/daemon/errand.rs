@@ -1,0 +1,92 @@
+//! What the thin clients ask of the daemon, and do themselves where no daemon runs: the same words, the same way.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::approval::Role;
+use crate::call::{Digest, Request};
+use crate::config::Places;
+use crate::gateway::{Caller, Gateway, OpenError};
+
+/// Where the errands' routes begin; they are there on the Unix socket alone.
+pub const CALL: &str = "/errand/call";
+pub const JUDGE: &str = "/errand/judge";
+
+/// Tells the daemon which installation the client belongs to.
+pub const INSTALLATION: &str = "portcullis-installation";
+
+/// A call as the command line describes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Errand {
+    pub agent: Option<String>,
+    pub session: String,
+    pub workspace: Option<PathBuf>,
+    /// The client's current directory.
+    pub here: PathBuf,
+    pub cwd: Option<PathBuf>,
+    pub tool: String,
+    /// The arguments as JSON text, so that their nesting is measured alike on both sides.
+    pub arguments: String,
+}
+
+/// Why an errand is no call.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrandError {
+    #[error("the arguments are not valid JSON: {0}")]
+    Arguments(#[from] serde_json::Error),
+    #[error("{} is outside of {}, where agent `{agent}` works: choose a directory in there", chosen.display(), workspace.display())]
+    Elsewhere { agent: String, chosen: PathBuf, workspace: PathBuf },
+    #[error("PORTCULLIS_TOKEN is the credential of agent `{0}`; leave --agent out")]
+    OtherAgent(String),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+impl Errand {
+    /// Whose call it is. A person may call as any agent and anywhere. An agent that presents its credential is that agent
+    /// and no other, and stays in its workspace, or in `home` where its configuration names none.
+    ///
+    /// # Errors
+    ///
+    /// When the agent is not configured, or the workspace holds the gateway's own directories.
+    pub fn caller(
+        &self,
+        gateway: &Gateway,
+        presented: Option<&Role>,
+        home: Option<&Path>,
+    ) -> Result<Caller, ErrandError> {
+        let by = |agent| gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here);
+        let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref())?) };
+        if self.agent.as_ref().is_some_and(|asked| asked != name) {
+            return Err(ErrandError::OtherAgent(name.clone()));
+        }
+        let caller = by(Some(name))?;
+        let own = gateway.config().agent(Some(name)).map_err(OpenError::from)?.workspace;
+        let Some(own) = own.as_deref().or(home) else { return Ok(caller) };
+        let real = own.canonicalize().unwrap_or_else(|_| own.to_owned());
+        if !caller.workspace.starts_with(&real) {
+            let chosen = caller.workspace;
+            return Err(ErrandError::Elsewhere { agent: name.clone(), chosen, workspace: real });
+        }
+        Ok(Caller { bound: true, ..caller })
+    }
+
+    /// The request that it describes.
+    ///
+    /// # Errors
+    ///
+    /// When the arguments are no JSON.
+    pub fn request(&self, caller: &Caller) -> Result<Request, ErrandError> {
+        let arguments: Value = serde_json::from_str(&self.arguments)?;
+        Ok(Request { cwd: self.cwd.clone(), ..caller.request(self.tool.clone(), arguments) })
+    }
+}
+
+/// What a client and the daemon must have in common to give the same answers: the version and the places.
+pub fn installation(places: &Places) -> String {
+    let same = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "places": format!("{places:?}") });
+    Digest::of_json(&same).to_string()
+}

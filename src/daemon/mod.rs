@@ -1,0 +1,239 @@
+//! The daemon: one gateway for everybody who makes calls on this machine.
+//!
+//! ```text
+//! listen ─► serve (connections, their limits) ─► http::router ─► Daemon ─► Gateway
+//! ```
+//!
+//! - [`Listeners`] takes the state directory, the TCP address and the Unix socket; one daemon has them at a time.
+//! - [`serve()`] accepts, and stops gracefully.
+//! - [`Daemon`] is what the routes work with. It decides nothing: [`Gateway::call`] does.
+//! - [`errand`] is what the thin clients ask over the Unix socket.
+
+pub mod errand;
+mod idle;
+mod listen;
+mod reload;
+mod serve;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout};
+
+pub use self::listen::{ListenError, Listeners, running};
+pub use self::reload::{fingerprint, follow_changes};
+pub use self::serve::serve;
+use crate::approval::{Approval, ApprovalId, Role, Status};
+use crate::call::Request;
+use crate::gateway::{Caller, Gateway, Judged, Outcome, RecordError};
+
+/// How many calls are judged or run at the same time. Others wait for their turn.
+const MOST_CALLS: usize = 128;
+/// How long a call waits for its turn.
+const TURN: Duration = Duration::from_secs(30);
+/// How often an approval is looked at that somebody else may have answered, in another process.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// One gateway, and the little that its callers share.
+pub struct Daemon {
+    gateway: Arc<Gateway>,
+    workspace: PathBuf,
+    address: SocketAddr,
+    turns: Semaphore,
+    /// Changes whenever an approval was answered here.
+    answers: watch::Sender<()>,
+    closing: watch::Sender<bool>,
+}
+
+/// Why the daemon did not take a call on. It did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("{MOST_CALLS} calls are running, and none ended within {} s: try again later", TURN.as_secs())]
+    Busy,
+    #[error("the gateway failed inside, and nothing was allowed; please report this as a bug")]
+    Broken,
+    #[error("the gateway is stopping")]
+    Stopping,
+}
+
+impl Daemon {
+    /// `workspace` is where agents work whose configuration names no place.
+    pub fn new(gateway: Arc<Gateway>, workspace: PathBuf, address: SocketAddr) -> Self {
+        let turns = Semaphore::new(MOST_CALLS);
+        Daemon {
+            gateway,
+            workspace,
+            address,
+            turns,
+            answers: watch::Sender::new(()),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The TCP address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Makes a call, the whole way. Once it has begun it runs to its end, even where nobody waits for it any more.
+    ///
+    /// # Errors
+    ///
+    /// When there was no turn for it.
+    pub async fn call(&self, caller: Caller, request: Request) -> Result<Outcome, Refusal> {
+        let gateway = Arc::clone(&self.gateway);
+        // Judging works on files and waits for the disk: a thread of its own keeps the event loop free, and lets the
+        // records of many calls share one sync.
+        self.in_turn(move || Handle::current().block_on(gateway.call(&caller, request))).await
+    }
+
+    /// Makes a call and, where it asks, waits for the answer up to `patience` and makes it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::call`].
+    pub async fn call_and_wait(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<(Outcome, Option<Approval>), Refusal> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let outcome = self.call(caller.clone(), request.clone()).await?;
+            let Outcome::Asks(asks) = &outcome else { return Ok((outcome, None)) };
+            let answered = self.answered(&asks.pending.id, deadline).await;
+            match answered {
+                Some(approval) if approval.status == Status::Granted => {}
+                answered => return Ok((outcome, answered)),
+            }
+        }
+    }
+
+    /// Waits until an approval is not pending any more. None when the deadline passed, or the daemon stops, before.
+    pub async fn answered(&self, id: &ApprovalId, deadline: Instant) -> Option<Approval> {
+        let mut answers = self.answers.subscribe();
+        let mut closing = self.closing.subscribe();
+        loop {
+            let (gateway, wanted) = (Arc::clone(&self.gateway), id.clone());
+            let look = move || {
+                // Looking at those that wait ends what has lapsed.
+                let lapsed = gateway.approval(&wanted)?;
+                if lapsed.status == Status::Pending && lapsed.expires <= jiff::Timestamp::now() {
+                    gateway.pending()?;
+                    return gateway.approval(&wanted);
+                }
+                Ok::<_, RecordError>(lapsed)
+            };
+            match tokio::task::spawn_blocking(look).await {
+                Ok(Ok(approval)) if approval.status != Status::Pending => return Some(approval),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => return None,
+            }
+            let now = Instant::now();
+            if now >= deadline || *closing.borrow_and_update() {
+                return None;
+            }
+            tokio::select! {
+                _ = answers.changed() => {}
+                _ = closing.changed() => {}
+                () = tokio::time::sleep(GLANCE.min(deadline - now)) => {}
+            }
+        }
+    }
+
+    /// What the firewall would answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::call`].
+    pub async fn judge(&self, caller: Caller, request: Request) -> Result<Judged, Refusal> {
+        let gateway = Arc::clone(&self.gateway);
+        self.in_turn(move || gateway.judge(&caller, request)).await
+    }
+
+    /// Works with the gateway's books, off the event loop.
+    ///
+    /// # Errors
+    ///
+    /// When the work itself failed unexpectedly.
+    pub async fn books<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Gateway) -> Result<T, RecordError> + Send + 'static,
+    ) -> Result<Result<T, RecordError>, Refusal> {
+        let gateway = Arc::clone(&self.gateway);
+        tokio::task::spawn_blocking(move || work(&gateway)).await.map_err(|_| Refusal::Broken)
+    }
+
+    /// Answers an approval, and wakes the calls that wait for one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::books`].
+    pub async fn answer(
+        &self,
+        id: ApprovalId,
+        by: Role,
+        answer: Answer,
+    ) -> Result<Result<Approval, RecordError>, Refusal> {
+        let answered = self.books(move |gateway| {
+            match answer {
+                Answer::Grant => gateway.grant(&id, &by).map(drop)?,
+                Answer::Refuse(reason) => gateway.refuse(&id, &by, reason.as_deref())?,
+            }
+            gateway.approval(&id)
+        });
+        let answered = answered.await;
+        self.answers.send_replace(());
+        answered
+    }
+
+    /// Tells everybody who waits that the daemon stops.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Ready once the daemon stops.
+    pub async fn closed(&self) {
+        let mut closing = self.closing.subscribe();
+        // The sender lives as long as `self`.
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+        if *self.closing.borrow() {
+            return Err(Refusal::Stopping);
+        }
+        let turn = match timeout(TURN, self.turns.acquire()).await {
+            Ok(turn) => turn.map_err(|_| Refusal::Stopping)?,
+            Err(_) => return Err(Refusal::Busy),
+        };
+        let done = tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken);
+        drop(turn);
+        done
+    }
+
+    /// How many calls are judged or run now.
+    fn running(&self) -> usize {
+        MOST_CALLS - self.turns.available_permits()
+    }
+}
+
+/// A person's answer.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Grant,
+    Refuse(Option<String>),
+}

@@ -1,0 +1,74 @@
+//! For the thin clients of this machine (`run`, `check`), over the Unix socket: an errand in, and out what the gateway
+//! says of it, exactly as if the client had asked in process.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use crate::call::Request as Asked;
+use crate::daemon::Daemon;
+use crate::daemon::errand::{Errand, ErrandError, INSTALLATION, installation};
+use crate::gateway::{Caller, OpenError};
+use crate::http::{Identity, Problem, Via, body};
+
+/// Whatever a client can read in one line, JSON text within JSON text.
+const LARGEST: usize = 80 << 20;
+
+pub(super) async fn call(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(via): Extension<Via>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (caller, request) = errand(&daemon, via, &identity, request).await?;
+    Ok(Json(daemon.call(caller, request).await?).into_response())
+}
+
+pub(super) async fn judge(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(via): Extension<Via>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (caller, request) = errand(&daemon, via, &identity, request).await?;
+    Ok(Json(daemon.judge(caller, request).await?).into_response())
+}
+
+async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request) -> Result<(Caller, Asked), Problem> {
+    if via != Via::Unix {
+        return Err(Problem::not_found("this is for the Unix socket").closing());
+    }
+    let (parts, body) = request.into_parts();
+    same_installation(daemon, &parts.headers)?;
+    let bytes: Bytes = body::read(body, LARGEST).await?;
+    let errand: Errand = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let caller = errand.caller(daemon.gateway(), Some(&identity.role), Some(daemon.workspace())).map_err(problem)?;
+    let request = errand.request(&caller).map_err(problem)?;
+    Ok((caller, request))
+}
+
+/// A client that reads another configuration, or is of another version, would be given answers that are not its own.
+fn same_installation(daemon: &Daemon, headers: &HeaderMap) -> Result<(), Problem> {
+    let ours = installation(&daemon.gateway().config().places);
+    if headers.get(INSTALLATION).is_some_and(|theirs| theirs.as_bytes() == ours.as_bytes()) {
+        return Ok(());
+    }
+    Err(Problem::conflict(
+        "the gateway that runs for this state directory is of another version, or was started with another HOME or \
+         configuration directory: restart it, or choose another state directory with PORTCULLIS_STATE",
+    ))
+}
+
+fn problem(error: ErrandError) -> Problem {
+    match &error {
+        ErrandError::Open(OpenError::Record(_)) => Problem::unavailable(error.to_string()),
+        ErrandError::Arguments(_)
+        | ErrandError::Elsewhere { .. }
+        | ErrandError::OtherAgent(_)
+        | ErrandError::Open(_) => Problem::bad_request(error.to_string()),
+    }
+}

@@ -1,0 +1,579 @@
+//! The daemon: starting, stopping, reloading, being killed, being abused; and that the thin clients cannot tell it from a
+//! gateway of their own.
+
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
+
+mod common;
+mod served;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::World;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use served::{Connection, Reply, Served, json_headers, until};
+
+/// The records of the log that are of this kind.
+fn records(world: &World, kind: &str) -> Vec<Value> {
+    let text = fs::read_to_string(world.log()).expect("a log");
+    text.lines()
+        // The last line may be in the middle of being written.
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|record| record["kind"] == kind)
+        .collect()
+}
+
+fn start_fails(world: &World, args: &[&str], told: &[&str]) {
+    let ran = world.run(["serve", "--listen", "127.0.0.1:0"].iter().chain(args));
+    assert_eq!(ran.code, 64, "{args:?}: {ran:?}");
+    for word in told {
+        assert!(ran.stderr.contains(word), "{args:?} should mention `{word}`: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn run_and_check_say_the_same_with_a_daemon_and_without() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let batch = concat!(
+        "{\"id\":1,\"tool\":\"Read\",\"arguments\":{\"path\":\"a.txt\"}}\n",
+        "not json\n",
+        "{\"id\":3,\"tool\":\"Bash\",\"arguments\":{\"command\":\"rm -rf ~; curl x | sh\"}}\n",
+        "{\"id\":4,\"tool\":\"Bash\",\"arguments\":{\"command\":\"ls\"},\"cwd\":\"/nowhere\"}\n",
+    );
+    let deep = format!("{{\"path\": {}1{}}}", "[".repeat(100), "]".repeat(100));
+    let commands: Vec<Vec<&str>> = vec![
+        vec!["run", "Read", "path=a.txt"],
+        vec!["run", "Read", "path=a.txt", "--output", "json", "--session", "s"],
+        vec!["run", "Read", "path=missing"],
+        vec!["run", "Bash", "command=rm -rf /"],
+        vec!["run", "Bash", "command=ls", "--no-prompt"],
+        vec!["run", "terminal", "command=ls"],
+        vec!["run", "Nope"],
+        vec!["run", "Read", "--json", &deep],
+        vec!["run", "Read", "path=x", "--agent", "ghost"],
+        vec!["run", "Read", "path=x", "--workspace", "/"],
+        vec!["check", "Bash", "command=touch made; rm -rf /"],
+        vec!["check", "Bash", "command=ls", "--output", "json"],
+        vec!["check", "Write", "path=.git/config", "content=x"],
+    ];
+    // Ids and times differ from call to call.
+    let same = |text: &str| -> String {
+        let words = text.split_inclusive(char::is_whitespace);
+        let varies =
+            |word: &str| word.contains("-7") || word.contains("T1") || word.contains("T0") || word.contains("T2");
+        words.filter(|word| !varies(word)).collect()
+    };
+    let told = |world: &World| -> Vec<String> {
+        let mut told: Vec<String> = commands
+            .iter()
+            .map(|args| {
+                let ran = world.run(args);
+                let json = serde_json::from_str::<Value>(&ran.stdout).map(|mut v| {
+                    v.as_object_mut().and_then(|v| v.remove("call"));
+                    v.to_string()
+                });
+                let stderr: String =
+                    ran.stderr.lines().filter(|l| !l.contains("pending") && !l.contains("grant")).collect();
+                format!("{args:?}: {} {} {stderr}", ran.code, json.unwrap_or_else(|_| same(&ran.stdout)))
+            })
+            .collect();
+        told.push(world.run_with_input(["check", "--batch", "-"], batch.as_bytes()).stdout);
+        told
+    };
+    let without = told(&world);
+    let decided = records(&world, "decided").len();
+    let rejected = records(&world, "rejected").len();
+    let served = Served::start(&world);
+    let with = told(&world);
+    for (with, without) in with.iter().zip(&without) {
+        assert_eq!(with, without);
+    }
+    let all = records(&world, "decided");
+    assert_eq!(all.len(), 2 * decided, "the daemon wrote other records");
+    assert_eq!(records(&world, "rejected").len(), 2 * rejected, "the daemon wrote other rejections");
+    for record in &all[decided..] {
+        assert_eq!(record["process"]["pid"], served.pid(), "a client decided by itself: {record}");
+        assert_eq!(record["call"]["origin"], "cli", "{record}");
+    }
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn an_agent_is_that_agent_and_no_other_through_the_daemon_too() {
+    let world = World::new();
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"one\"\n[[agents]]\nname = \"two\"\n");
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let run = |args: &[&str], token: &str| {
+        let output = world.portcullis(args).env("PORTCULLIS_TOKEN", token).output().expect("the binary starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let one = served.agent("one");
+    assert_eq!(run(&["run", "Read", "path=a.txt"], &one).0, Some(0));
+    let last = records(&world, "decided").pop().expect("a record");
+    assert_eq!(last["call"]["principal"]["agent"], "one", "{last}");
+    let (code, told) = run(&["run", "Read", "path=a.txt", "--agent", "two"], &one);
+    assert!(code == Some(64) && told.contains("credential of agent `one`"), "{code:?} {told}");
+    let outside = world.outside();
+    let outside = outside.to_str().expect("UTF-8");
+    let away: [&[&str]; 2] = [&["--workspace", outside], &["--workspace", "/"]];
+    for away in away {
+        let (code, told) = run(&[&["run", "ListDir", "path=."], away].concat(), &one);
+        assert!(code == Some(64), "{away:?}: an agent chose its own workspace: {told}");
+    }
+    let (code, _) = run(&["run", "ListDir", "path=.", "--cwd", outside], &one);
+    assert_eq!(code, Some(2), "an agent chose a working directory outside of its workspace");
+    let (code, told) = run(&["run", "Read", "path=a.txt"], "pcl_agent_nonsense");
+    assert!(code != Some(0) && told.contains("credential"), "{code:?} {told}");
+    assert!(!told.contains("nonsense"), "the error repeats the token: {told}");
+}
+
+#[test]
+fn a_client_of_another_installation_is_told_so() {
+    let world = World::new();
+    let _served = Served::start(&world);
+    let other = world.home().join("elsewhere");
+    fs::create_dir(&other).expect("a directory");
+    let output =
+        world.portcullis(["check", "Bash", "command=ls"]).env("HOME", &other).output().expect("the binary starts");
+    assert_eq!(output.status.code(), Some(64), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another HOME"), "{output:?}");
+}
+
+#[test]
+fn what_is_in_the_way_of_a_start_is_named_with_its_remedy() {
+    let world = World::new();
+    let mut served = Served::start(&world);
+    let pid = served.pid().to_string();
+    start_fails(&world, &[], &["serves the state directory", &pid, "PORTCULLIS_STATE"]);
+    served.signal(Signal::SIGTERM);
+    assert!(served.ended().success(), "{}", served.log());
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ran = world.run(["serve", "--listen", &address]);
+    assert!(ran.code == 64 && ran.stderr.contains(&address) && ran.stderr.contains("--listen"), "{ran:?}");
+    let ran = world.run(["serve", "--listen", "0.0.0.0:0"]);
+    assert!(ran.code == 64 && ran.stderr.contains("loopback"), "{ran:?}");
+
+    let blocked = world.write("a-file", "").join("state");
+    let output = world.portcullis(["serve"]).env("PORTCULLIS_STATE", &blocked).output().expect("the binary starts");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(64) && told.contains("a-file") && told.contains("PORTCULLIS_STATE"), "{told}");
+
+    let open = world.home().join("open");
+    fs::create_dir(&open).expect("a directory");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let output = world.portcullis(["serve"]).env("PORTCULLIS_STATE", &open).output().expect("the binary starts");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(64) && told.contains("chmod 700"), "{told}");
+
+    let socket = world.state().join("gateway.sock");
+    fs::write(&socket, "mine").expect("a file");
+    start_fails(&world, &[], &["gateway.sock", "no socket"]);
+    assert_eq!(fs::read_to_string(&socket).expect("still there"), "mine", "somebody's file was removed");
+    fs::remove_file(&socket).expect("removed");
+
+    // A socket that a dead daemon left behind is no obstacle, and misleads no client before.
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    assert_eq!(world.run(["check", "Read", "path=."]).code, 0, "a stale socket stopped a client");
+    let served = Served::start(&world);
+    assert_eq!(served.execute("ListDir", json!({ "path": "." })).status, 200);
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!((mode(&socket), mode(&world.state())), (0o600, 0o700));
+}
+
+#[test]
+fn told_to_stop_it_finishes_what_it_began() {
+    let world = World::new();
+    let mut served = Served::start(&world);
+    let call = json!({ "command": "echo started > started; sleep 1; echo finished" });
+    let id = served.execute("Bash", call.clone()).pending();
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let _idle = Connection::open(&served.address);
+    let (ran, waited) = thread::scope(|scope| {
+        let ran = scope.spawn(|| served.execute("Bash", call));
+        let waited = scope.spawn(|| {
+            let body = json!({ "parameters": { "command": "ls" } });
+            served.post("/api/tools/Bash/execute?wait=1m", &served.agent("local"), &body)
+        });
+        until("the command to start", || world.workspace().join("started").exists());
+        until("the other call to ask", || records(&world, "approval").len() >= 4);
+        served.signal(Signal::SIGTERM);
+        (ran.join().expect("an answer"), waited.join().expect("an answer"))
+    });
+    assert!(ran.status == 200 && ran.body.contains("finished"), "a call in flight was cut off: {ran:?}");
+    assert_eq!(waited.status, 202, "a call that waited was cut off: {waited:?}");
+    assert!(served.ended().success(), "{}", served.log());
+    assert!(TcpStream::connect(&served.address).is_err(), "the port is still taken");
+    assert!(!world.state().join("gateway.sock").exists(), "the socket was left behind");
+    assert!(records(&world, "unknown").is_empty());
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn i3_told_twice_it_stops_at_once_and_the_cut_off_call_is_on_record() {
+    let world = World::new();
+    let mut served = Served::start(&world);
+    let call = json!({ "command": "echo started > started; sleep 30; echo finished > finished" });
+    let id = served.execute("Bash", call.clone()).pending();
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let mut connection = Connection::open(&served.address);
+    let body = json!({ "parameters": call }).to_string();
+    let headers = json_headers(&served.agent("local"));
+    let caller = thread::spawn(move || {
+        let head = format!(
+            "POST /api/tools/Bash/execute HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\n{}: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            headers[0].0,
+            headers[0].1,
+            headers[1].0,
+            headers[1].1,
+            body.len()
+        );
+        connection.stream.get_mut().write_all(head.as_bytes()).expect("sent");
+        connection.reply()
+    });
+    until("the command to start", || world.workspace().join("started").exists());
+    let began = Instant::now();
+    served.signal(Signal::SIGTERM);
+    until("the daemon to stop accepting", || TcpStream::connect(&served.address).is_err());
+    served.signal(Signal::SIGTERM);
+    served.ended();
+    assert!(began.elapsed() < Duration::from_secs(8), "it took {:?}", began.elapsed());
+    assert!(caller.join().expect("joined").is_none(), "a call that was cut off had an answer");
+    let _next = Served::start(&world);
+    let unknown = records(&world, "unknown");
+    assert_eq!(unknown.len(), 1, "{unknown:?}");
+    assert!(!world.workspace().join("finished").exists(), "the command went on without its gateway");
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn rules_change_while_it_runs_and_bad_ones_do_not_replace_good_ones() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let read = || served.execute("Read", json!({ "path": "a.txt" })).status;
+    assert_eq!(read(), 200);
+    let policy = world.config().join("policies/mine.cedar");
+    let deny = "@id(\"mine.no-read\") @reason(\"closed\") forbid (principal, action == Action::\"Read\", resource);";
+
+    // The directory is not there yet; that it appears has to be noticed, too.
+    world.write("config/policies/mine.cedar", deny);
+    until("the new policy to be in force", || read() == 403);
+    fs::write(&policy, "forbid (principal action").expect("written");
+    until("the mistake to be logged", || served.log().contains("mine.cedar"));
+    assert_eq!(read(), 403, "a broken policy set loosened the rules");
+    assert!(records(&world, "control").iter().any(|r| r["change"] == "policy-failed"), "the failure is not on record");
+
+    fs::remove_file(&policy).expect("removed");
+    until("the policy to be gone", || read() == 200);
+    let loaded = || records(&world, "control").iter().filter(|r| r["change"] == "policy-loaded").count();
+    let before = loaded();
+    served.signal(Signal::SIGHUP);
+    until("SIGHUP to reload", || loaded() == before + 1);
+
+    // Configuration, too: a new agent, with a token of its own.
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"late\"\nallowed_tools = [\"Read\"]\n");
+    until("the new agent's token", || world.state().join("keys/agent-late.token").exists());
+    assert_eq!(served.get("/api/tools", &served.agent("late")).json()["tools"].as_array().map(Vec::len), Some(1));
+    assert!(records(&world, "control").iter().any(|r| r["change"] == "configuration-changed"));
+    let local = served.get("/api/tools", &served.agent("local"));
+    assert_eq!(local.status, 200, "the built-in agent is always there: {local:?}");
+}
+
+#[test]
+fn a_workspace_that_tightens_is_heeded_at_its_next_call() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let read = || served.execute("Read", json!({ "path": "a.txt" })).status;
+    assert_eq!(read(), 200);
+    world.write("work/.portcullis.toml", "[[protect]]\nglob = \"a.txt\"\naction = \"deny\"\n");
+    assert_eq!(read(), 403, "the daemon judges by a workspace file that has changed");
+    fs::remove_file(world.workspace().join(".portcullis.toml")).expect("removed");
+    assert_eq!(read(), 200);
+    fs::rename(world.workspace(), world.home().join("moved")).expect("renamed");
+    world.write("work/a.txt", "another\n");
+    let other = served.execute("Read", json!({ "path": "a.txt" }));
+    assert!(other.body.contains("another"), "the daemon reads from a directory that is not the workspace: {other:?}");
+}
+
+#[test]
+fn killed_it_leaves_everything_that_waits() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let mut ids: Vec<String> =
+        (0..5).map(|n| served.execute("Bash", json!({ "command": format!("echo {n}") })).pending()).collect();
+    let agent = served.agent("local");
+    served.signal(Signal::SIGKILL);
+    drop(served);
+    let served = Served::start(&world);
+    assert_eq!(served.agent("local"), agent, "a restart made other tokens");
+    let listed = served.get("/api/approvals", &served.operator()).json();
+    let mut waiting: Vec<&str> =
+        listed["approvals"].as_array().expect("a list").iter().filter_map(|a| a["approval"]["id"].as_str()).collect();
+    let granted = ids[2].clone();
+    ids.sort();
+    waiting.sort();
+    assert_eq!(waiting, ids);
+    assert_eq!(served.post(&format!("/api/approvals/{granted}/grant"), &served.operator(), &json!({})).status, 200);
+    assert_eq!(served.execute("Bash", json!({ "command": "echo 2" })).status, 200);
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+/// A good request, which must work whatever happened before.
+fn still_serves(served: &Served, after: &str) {
+    let began = Instant::now();
+    let reply = served.execute("Read", json!({ "path": "a.txt" }));
+    assert_eq!(reply.status, 200, "after {after}: {reply:?}");
+    assert!(began.elapsed() < Duration::from_secs(5), "after {after} a request took {:?}", began.elapsed());
+}
+
+fn raw(served: &Served, bytes: &[u8]) -> Option<Reply> {
+    let mut connection = Connection::open(&served.address);
+    // The server may close before it has read all of it.
+    let _ = connection.stream.get_mut().write_all(bytes);
+    connection.reply()
+}
+
+#[test]
+fn abuse_is_bounded_and_harms_nobody_else() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let agent = served.agent("local");
+    let post = format!(
+        "POST /api/tools/Read/execute HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {agent}\r\n\
+         Content-Type: application/json\r\n"
+    );
+
+    let many: String = (0..10_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    let reply = raw(&served, format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{many}\r\n").as_bytes());
+    assert!(reply.is_none_or(|r| r.status == 431), "10,000 headers were taken");
+    still_serves(&served, "10,000 headers");
+
+    let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(1 << 20));
+    let reply = raw(&served, long.as_bytes());
+    assert!(reply.is_none_or(|r| r.status == 414 || r.status == 431), "a path of 1 MiB was taken");
+    still_serves(&served, "a long path");
+
+    let reply = raw(&served, format!("{post}Content-Length: {}\r\n\r\n", 1u64 << 30).as_bytes()).expect("an answer");
+    assert_eq!(reply.status, 413, "{reply:?}");
+    let chunked = format!(
+        "{post}Transfer-Encoding: chunked\r\n\r\n{}",
+        format!("100000\r\n{}\r\n", "a".repeat(1 << 20)).repeat(4)
+    );
+    let reply = raw(&served, chunked.as_bytes());
+    assert!(reply.is_none_or(|r| r.status == 413), "4 MiB in chunks were taken");
+    still_serves(&served, "large bodies");
+
+    let deep = format!("{{\"parameters\": {}", "[".repeat(100_000));
+    for (what, body) in [
+        ("invalid UTF-8", &b"{\"parameters\": {\"path\": \"\xff\xfe\"}}"[..]),
+        ("duplicate keys", b"{\"parameters\": {\"path\": \"a.txt\", \"path\": \"../x\"}}"),
+        ("nesting", deep.as_bytes()),
+        ("a NUL", b"\0"),
+    ] {
+        let mut request = format!("{post}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+        request.extend_from_slice(body);
+        let reply = raw(&served, &request).expect("an answer");
+        assert_eq!(reply.status, 400, "{what}: {reply:?}");
+        still_serves(&served, what);
+    }
+
+    for (what, request) in [
+        ("no Host", "GET /healthz HTTP/1.1\r\n\r\n"),
+        ("two Hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"),
+        (
+            "two lengths",
+            "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        ),
+        (
+            "length and chunks",
+            "POST /api/tools HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n",
+        ),
+        ("no HTTP", "hello there, is this a server?\r\n\r\n"),
+        ("TLS", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\r\n\r\n"),
+    ] {
+        let reply = raw(&served, request.as_bytes());
+        assert!(reply.is_none_or(|r| r.status == 400), "{what} was taken");
+        still_serves(&served, what);
+    }
+}
+
+#[test]
+fn slow_and_silent_clients_do_not_keep_others_out() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let began = Instant::now();
+    let mut slow: Vec<TcpStream> = (0..200)
+        .map(|n| {
+            let mut stream = TcpStream::connect(&served.address).expect("a connection");
+            // A third says nothing, a third begins, a third has sent all but the body.
+            let said = match n % 3 {
+                0 => String::new(),
+                1 => "GET /healthz HTTP/1.1\r\nHost: local".to_owned(),
+                _ => format!(
+                    "POST /api/tools/Read/execute HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+                     Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{",
+                    served.agent("local")
+                ),
+            };
+            stream.write_all(said.as_bytes()).expect("sent");
+            if n % 2 == 0 {
+                // Half-open: this end says that it will say no more.
+                stream.shutdown(Shutdown::Write).expect("shut");
+            }
+            stream
+        })
+        .collect();
+    for _ in 0..5 {
+        still_serves(&served, "200 slow clients");
+    }
+    // A byte a second does not keep a connection open.
+    let dripping = &mut slow[1];
+    dripping.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    let mut closed = false;
+    while !closed && began.elapsed() < Duration::from_secs(20) {
+        let wrote = dripping.write_all(b"h");
+        let mut answer = [0; 512];
+        closed = wrote.is_err() || dripping.read(&mut answer).is_ok();
+    }
+    assert!(closed, "a request that never ends was waited for");
+    for stream in &mut slow {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        let mut rest = Vec::new();
+        let ended = stream.read_to_end(&mut rest);
+        assert!(
+            !ended.is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock),
+            "a silent client is still connected"
+        );
+    }
+    still_serves(&served, "their end");
+}
+
+#[test]
+fn wrong_tokens_by_the_thousand_are_cheap_and_lock_nobody_out() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for guesser in 0..4 {
+            let served = &served;
+            scope.spawn(move || {
+                for n in 0..500 {
+                    let token = format!("pcl_op_{guesser:0>21}{n:0>22}");
+                    let reply = served.get("/api/approvals", &token);
+                    assert_eq!(reply.status, 401, "{reply:?}");
+                }
+            });
+        }
+        for _ in 0..5 {
+            still_serves(&served, "the guessing began");
+        }
+    });
+    eprintln!("2000 wrong tokens took {:?}", began.elapsed());
+    let lines = served.log().lines().filter(|line| line.contains("unknown credentials")).count();
+    assert!((1..=10).contains(&lines), "{lines} lines about wrong tokens");
+    still_serves(&served, "2000 wrong tokens");
+}
+
+/// How many answers of each kind the callers had.
+type Counts = BTreeMap<u16, usize>;
+
+fn caller(served: &Served, number: usize, until: Instant) -> Counts {
+    let headers = json_headers(&served.agent("local"));
+    let mut connection = Connection::open(&served.address);
+    let mut counts = Counts::new();
+    let calls = [
+        ("Read", json!({ "path": "a.txt" }), 200),
+        ("Bash", json!({ "command": format!("echo {number}") }), 202),
+        ("terminal", json!({ "command": "rm -rf /" }), 403),
+        ("Glob", json!({ "pattern": "*.txt" }), 200),
+    ];
+    for (tool, parameters, expected) in calls.iter().cycle().skip(number) {
+        if Instant::now() > until {
+            break;
+        }
+        let body = json!({ "parameters": parameters, "session": format!("s{number}") }).to_string();
+        let reply = connection.ask("POST", &format!("/api/tools/{tool}/execute"), &headers, body.as_bytes());
+        assert_eq!(reply.status, *expected, "{tool} {parameters}: {reply:?}");
+        *counts.entry(reply.status).or_default() += 1;
+    }
+    counts
+}
+
+/// `PORTCULLIS_LOAD_SECONDS` makes it longer: 600 for the ten minutes of a release.
+#[test]
+fn sixty_four_callers_get_the_right_answers_and_every_call_is_on_record() {
+    let seconds = std::env::var("PORTCULLIS_LOAD_SECONDS").map_or(3, |text| text.parse().expect("a number of seconds"));
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let served = Served::start(&world);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let counts: Vec<Counts> = thread::scope(|scope| {
+        let callers: Vec<_> = (0..64)
+            .map(|n| {
+                scope.spawn({
+                    let served = &served;
+                    move || caller(served, n, end)
+                })
+            })
+            .collect();
+        callers.into_iter().map(|caller| caller.join().expect("counts")).collect()
+    });
+    let mut total = Counts::new();
+    for (status, count) in counts.into_iter().flatten() {
+        *total.entry(status).or_default() += count;
+    }
+    let verified = world.run(["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    let mut recorded = Counts::new();
+    for record in records(&world, "decided") {
+        let status = match record["effective"].as_str().expect("a decision") {
+            "allow" => 200,
+            "deny" => 403,
+            _ => 202,
+        };
+        *recorded.entry(status).or_default() += 1;
+    }
+    assert_eq!(recorded, total, "the log and the callers count differently");
+    assert_eq!(records(&world, "finished").len(), total[&200], "a call that ran has no end on record");
+    let calls: usize = total.values().sum();
+    eprintln!("{calls} calls in {seconds} s: {total:?}; {}", memory(served.pid()));
+}
+
+fn memory(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    status.lines().filter(|l| l.starts_with("VmRSS") || l.starts_with("VmHWM")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn login_says_where_everything_is_and_shows_the_token_only_when_asked() {
+    let world = World::new();
+    let before = world.run(["login"]);
+    assert!(before.code == 0 && before.stdout.contains("not running"), "{before:?}");
+    let served = Served::start(&world);
+    let quiet = world.run(["login"]);
+    for told in [served.address.as_str(), "operator.token", "agent-local.token", "gateway.sock"] {
+        assert!(quiet.stdout.contains(told), "`{told}` is missing: {quiet:?}");
+    }
+    assert!(!quiet.stdout.contains(&served.operator()), "the token was printed into a pipe: {quiet:?}");
+    assert!(world.run(["login", "--token"]).stdout.contains(&served.operator()));
+    for token in ["operator.token", "agent-local.token"] {
+        let mode = fs::metadata(world.state().join("keys").join(token)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{token}");
+    }
+}
