@@ -121,6 +121,8 @@ pub enum Origin {
     Cli,
     /// A program that uses this crate as a library.
     Library,
+    /// The MCP server, over either transport.
+    Mcp,
 }
 
 impl Origin {
@@ -128,6 +130,7 @@ impl Origin {
         match self {
             Origin::Cli => "cli",
             Origin::Library => "library",
+            Origin::Mcp => "mcp",
         }
     }
 }
