@@ -21,6 +21,7 @@ pub mod config;
 pub mod facts;
 pub mod firewall;
 pub mod gateway;
+pub mod mcp;
 pub mod registry;
 pub mod sandbox;
 pub mod state;

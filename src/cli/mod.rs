@@ -6,6 +6,8 @@ mod audit;
 mod check;
 mod doctor;
 mod init;
+mod mcp;
+mod mcp_client;
 mod policy;
 mod prompt;
 mod render;
@@ -81,6 +83,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),
+        Command::Mcp(args) => mcp::run(args),
         Command::Sandbox { command } => sandbox::run(&command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut io::stdout());
