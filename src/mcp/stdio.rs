@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{QuitReason, RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -90,7 +90,7 @@ struct Lines<R> {
     line: Vec<u8>,
     /// The rest of a line that was too long is still to be skipped.
     skipping: bool,
-    /// A request has come. The revisions with a handshake know nothing before it.
+    /// A request that begins a session has come. The library knows nothing but requests before it.
     begun: bool,
     /// An answer to what was no message, still to be sent.
     reply: Option<Vec<u8>>,
@@ -165,8 +165,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             match parsed {
                 Ok(None) => {}
                 Ok(Some(message)) => {
-                    self.begun |= matches!(message, JsonRpcMessage::Request(_));
-                    if self.begun {
+                    self.begun |= begins(&message);
+                    if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
                         return Some(Ok(message));
                     }
                 }
@@ -213,6 +213,20 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             ended.map_err(io::Error::other)?;
         }
         Ok(())
+    }
+}
+
+/// Whether a message settles which revision the session speaks: the handshake, or a request that stands for itself.
+fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            meta.protocol_version().is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+                && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+        }
     }
 }
 

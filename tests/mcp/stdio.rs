@@ -155,7 +155,7 @@ fn i2_calls_that_make_no_sense_are_answered_and_nothing_runs() {
             ("Read", json!({}), "path"),
             ("Read", json!({ "path": "x", "limit": "many" }), "limit"),
             ("Read", json!({ "path": "x", "colour": "red" }), "colour"),
-            ("Read", json!({ "path": "a\0b" }), "control character"),
+            ("Read", json!({ "path": "a\0b" }), "NUL byte"),
             ("Read", json!(["x"]), "object"),
             ("Read", json!("x"), "object"),
             ("", json!({}), "no tool"),
