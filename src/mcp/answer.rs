@@ -43,7 +43,7 @@ pub(super) fn denied(judged: &Judged) -> CallToolResult {
         text.push_str(if n == 0 { ": " } else { "\nAlso: " });
         text.push_str(&told(finding));
     }
-    text.push_str("\nNothing ran, and the same call will be denied again.");
+    text.push_str("\nNothing ran. The same call, unchanged, gets the same answer while this stands.");
     refusal(text, json!({ "decision": "deny", "findings": listed(&found) }))
 }
 

@@ -4,6 +4,7 @@
 //! let in, and a session belongs to the agent that began it.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use rmcp::ErrorData;
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::Semaphore;
 
 use crate::approval::Role;
 use crate::call::Digest;
@@ -37,17 +39,29 @@ const MCP_VERSION: &str = "mcp-protocol-version";
 /// The first revision without sessions; revisions are dates and compare as text.
 const STATELESS: &str = "2026-07-28";
 
-/// The route `/mcp`, to be merged into a router that authenticates.
-pub fn service(gateway: Arc<Gateway>, patience: Patience) -> Router {
+/// The route `/mcp`, to be merged into a router that authenticates. Each call takes one of the `turns` while it runs.
+/// Once `stop` is ready the sessions are closed, and the calls that still run two seconds later are ended. Must be called
+/// inside a runtime.
+pub fn service(
+    gateway: Arc<Gateway>,
+    turns: Arc<Semaphore>,
+    patience: Patience,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Router {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
     let sessions = Arc::new(sessions);
-    let server = Server::authenticated(gateway, patience);
+    let server = Server::authenticated(gateway, patience, turns);
     // An empty list of origins would switch the check off, and one without ports would be read as any port.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_max_request_body_bytes(LARGEST_BODY);
+    let end = config.cancellation_token.clone();
+    tokio::spawn(async move {
+        stop.await;
+        end.cancel();
+    });
     let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&sessions), config);
     let door = Arc::new(Door { sessions, owners: Mutex::default() });
     Router::new().route_service("/mcp", mcp).layer(from_fn_with_state(door, guard))

@@ -1,6 +1,5 @@
 //! The protocol's side of a call.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -20,8 +19,9 @@ use crate::mcp::wait::{self, Answer, Patience};
 use crate::mcp::{answer, http, listing};
 use crate::verdict::{Finding, Severity};
 
-/// Calls that may run at once; more wait for their turn. Each holds up to three threads of the runtime's blocking pool.
-const RUNNING: u32 = 64;
+/// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
+/// runtime's blocking pool.
+const TURNS: u32 = 64;
 /// Calls that may be under way at once, running or waiting. More are told to come back.
 const UNDER_WAY: usize = 1024;
 /// JSON-RPC leaves the codes down to -32099 to servers.
@@ -43,7 +43,7 @@ pub struct Server {
 struct Shared {
     gateway: Arc<Gateway>,
     patience: Patience,
-    running: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
     under_way: Semaphore,
 }
 
@@ -58,23 +58,23 @@ enum Who {
 impl Server {
     /// A server whose client is this caller, as over stdio.
     pub fn of(gateway: Arc<Gateway>, caller: Caller, patience: Patience) -> Self {
-        Self::new(gateway, Who::One(Arc::new(Caller { origin: Origin::Mcp, ..caller })), patience)
+        let who = Who::One(Arc::new(Caller { origin: Origin::Mcp, ..caller }));
+        Self::new(gateway, who, patience, Arc::new(Semaphore::new(TURNS as usize)))
     }
 
     /// A server whose requests are authenticated one by one; see [`http::service`].
-    pub(super) fn authenticated(gateway: Arc<Gateway>, patience: Patience) -> Self {
-        Self::new(gateway, Who::Authenticated, patience)
+    pub(super) fn authenticated(gateway: Arc<Gateway>, patience: Patience, turns: Arc<Semaphore>) -> Self {
+        Self::new(gateway, Who::Authenticated, patience, turns)
     }
 
-    fn new(gateway: Arc<Gateway>, who: Who, patience: Patience) -> Self {
-        let running = Arc::new(Semaphore::new(RUNNING as usize));
-        let shared = Shared { gateway, patience, running, under_way: Semaphore::new(UNDER_WAY) };
+    fn new(gateway: Arc<Gateway>, who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
+        let shared = Shared { gateway, patience, turns, under_way: Semaphore::new(UNDER_WAY) };
         Server { shared: Arc::new(shared), who }
     }
 
-    /// Waits until no call runs any more, so that the end of each is on record.
+    /// Waits until no call of a stdio client runs any more, so that the end of each is on record.
     pub(super) async fn idle(&self) {
-        let _ = self.shared.running.acquire_many(RUNNING).await;
+        let _ = self.shared.turns.acquire_many(TURNS).await;
     }
 
     fn caller(&self, extensions: &Extensions) -> Result<Arc<Caller>, ErrorData> {
@@ -127,7 +127,7 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Outcome, ErrorData> {
         let turn = tokio::select! {
-            turn = Arc::clone(&self.shared.running).acquire_owned() => turn.ok(),
+            turn = Arc::clone(&self.shared.turns).acquire_owned() => turn.ok(),
             () = context.ct.cancelled() => None,
         };
         let Some(turn) = turn else {
@@ -185,28 +185,21 @@ impl ServerHandler for Server {
 
     /// A `tools/call` whose parameters have not the protocol's types lands here. Where it names a tool it is a call like
     /// any other, and the gateway refuses it on record.
-    fn on_custom_request(
+    async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
-    ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
-        async move {
-            let CustomRequest { method, params, .. } = request;
-            if method != "tools/call" {
-                return Err(ErrorData::new(
-                    ErrorCode::METHOD_NOT_FOUND,
-                    format!("there is no method `{method}`"),
-                    None,
-                ));
-            }
-            let tool = params.as_ref().and_then(|p| p.get("name")).and_then(Value::as_str).map(str::to_owned);
-            let Some(tool) = tool else {
-                return Err(ErrorData::invalid_params("`name` must be the name of a tool", None));
-            };
-            let arguments = params.as_ref().and_then(|p| p.get("arguments")).cloned().unwrap_or_else(|| json!({}));
-            let result = self.answer(tool, arguments, &context).await?;
-            let result = serde_json::to_value(result);
-            Ok(CustomResult::new(result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?))
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None));
         }
+        let tool = params.as_ref().and_then(|p| p.get("name")).and_then(Value::as_str).map(str::to_owned);
+        let Some(tool) = tool else {
+            return Err(ErrorData::invalid_params("`name` must be the name of a tool", None));
+        };
+        let arguments = params.as_ref().and_then(|p| p.get("arguments")).cloned().unwrap_or_else(|| json!({}));
+        let result = serde_json::to_value(self.answer(tool, arguments, &context).await?);
+        Ok(CustomResult::new(result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?))
     }
 }

@@ -6,7 +6,9 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
+use rmcp::model::{
+    ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcError, JsonRpcMessage, ProtocolVersion, RequestId,
+};
 use rmcp::service::{QuitReason, RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -152,7 +154,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 Ok(Line::Whole) => {}
                 Ok(Line::TooLong) => {
                     let message = format!("the message is longer than {LONGEST_LINE} bytes and was not read");
-                    return Some(Err((ErrorData::invalid_request(message, None), None)));
+                    return Some(Err(reply(ErrorData::invalid_request(message, None), None)));
                 }
                 Ok(Line::End) => return None,
                 Err(error) => {
@@ -196,9 +198,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             }
             match self.next().await? {
                 Ok(message) => return Some(message),
-                Err((error, id)) => {
-                    tracing::warn!("refused a message: {}", error.message);
-                    let reply = TxJsonRpcMessage::<RoleServer>::error(error, id);
+                Err(reply) => {
+                    tracing::warn!("refused a message: {}", reply.error.message);
                     self.reply = serde_json::to_vec(&reply).ok();
                 }
             }
@@ -237,8 +238,12 @@ enum Line {
     End,
 }
 
-/// An error, and the request that it answers where that is known.
-type ErrorReply = (ErrorData, Option<RequestId>);
+/// An answer to what was no message.
+type ErrorReply = Box<JsonRpcError>;
+
+fn reply(error: ErrorData, id: Option<RequestId>) -> ErrorReply {
+    Box::new(JsonRpcError::new(id, error))
+}
 
 /// Reads a message; an empty line and an unknown notification are nothing.
 fn parse(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorReply> {
@@ -252,20 +257,23 @@ fn parse(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorReply
     };
     let not_json = |error: &serde_json::Error| {
         let place = format!("the message is not JSON: error at column {}", error.column());
-        (ErrorData::new(ErrorCode::PARSE_ERROR, place, None), None)
+        reply(ErrorData::new(ErrorCode::PARSE_ERROR, place, None), None)
     };
     if matches!(error.classify(), Category::Syntax | Category::Eof | Category::Io) {
         return Err(not_json(&error));
     }
     let message: Value = serde_json::from_slice(line).map_err(|error| not_json(&error))?;
     if message.is_array() {
-        return Err((ErrorData::invalid_request("batches are not supported: send one message a line", None), None));
+        return Err(reply(
+            ErrorData::invalid_request("batches are not supported: send one message a line", None),
+            None,
+        ));
     }
     if message.get("id").is_none() && message.get("method").is_some_and(Value::is_string) {
         return Ok(None);
     }
     let id = message.get("id").and_then(|id| RequestId::deserialize(id).ok());
-    Err((ErrorData::invalid_request("the message is no JSON-RPC 2.0 request, notification or response", None), id))
+    Err(reply(ErrorData::invalid_request("the message is no JSON-RPC 2.0 request, notification or response", None), id))
 }
 
 /// Writes lines, as many at once as there are.

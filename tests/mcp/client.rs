@@ -214,3 +214,15 @@ pub fn pending(result: &Value) -> String {
     assert_eq!((decision(result), &result["isError"]), ("ask", &json!(true)), "the call was to ask: {result}");
     result["_meta"]["portcullis"]["pending"].as_str().unwrap_or_else(|| panic!("no id in {result}")).to_owned()
 }
+
+/// Tries until there is something.
+pub fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        if let Some(found) = attempt() {
+            return found;
+        }
+        assert!(Instant::now() < end, "it did not happen in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -11,14 +11,16 @@ use portcullis::config::{Config, Places};
 use portcullis::gateway::Gateway;
 use portcullis::mcp::{self, Patience};
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
 
-use crate::client::{ERAS, Era, LONG, decision, pending, text};
+use crate::client::{ERAS, Era, LONG, decision, pending, text, until};
 use crate::common::World;
 
 /// A server on loopback for the length of a test.
 struct Server {
     address: SocketAddr,
     runtime: Option<tokio::runtime::Runtime>,
+    stop: Option<oneshot::Sender<()>>,
 }
 
 impl Server {
@@ -27,7 +29,6 @@ impl Server {
             Places { system: None, config: world.config(), state: world.state(), home: world.home().to_owned() };
         let gateway = Gateway::open(Config::load(places).expect("a configuration")).expect("a gateway");
         let patience = Patience { silent: std::time::Duration::ZERO, ..Patience::default() };
-        let router = mcp::http::service(Arc::new(gateway), patience).layer(from_fn(authenticate));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket");
         let address = listener.local_addr().expect("an address");
@@ -37,11 +38,16 @@ impl Server {
             .enable_all()
             .build()
             .expect("a runtime");
+        let (stop, stopped) = oneshot::channel();
         runtime.spawn(async move {
+            let stopped = async move { drop(stopped.await) };
+            let turns = Arc::new(Semaphore::new(16));
+            let router = mcp::http::service(Arc::new(gateway), turns, patience, stopped);
+            let router = router.layer(from_fn(authenticate));
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
             axum::serve(listener, router).await.expect("it serves");
         });
-        Server { address, runtime: Some(runtime) }
+        Server { address, runtime: Some(runtime), stop: Some(stop) }
     }
 
     fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
@@ -317,4 +323,50 @@ fn hosts_origins_and_headers_are_checked() {
     assert_eq!((mismatch.status, &mismatch.message()["error"]["code"]), (400, &json!(-32020)), "{mismatch:?}");
     let large = client.ask("tools/call", json!({ "name": "Read", "arguments": { "path": "x".repeat(5 << 20) } }));
     assert_eq!(large.status, 413, "{}", large.body);
+}
+
+#[test]
+fn a_call_that_asks_waits_with_progress_and_runs_when_granted() {
+    for era in ERAS {
+        let world = world();
+        let server = Server::start(&world);
+        let client = Client::begun(&server, era, "a");
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let approval = until(|| {
+                    let listed = world.run(["approvals", "list", "--json"]).json();
+                    listed[0]["approval"]["id"].as_str().map(str::to_owned)
+                });
+                assert_eq!(world.run(["approvals", "grant", &approval]).code, 0, "{era:?}: granting failed");
+            });
+            let arguments = json!({ "path": "new.txt", "content": "x" });
+            let params = json!({ "name": "Write", "arguments": arguments, "_meta": { "progressToken": 7 } });
+            client.ask("tools/call", params)
+        });
+        let progress = answer.messages.iter().find(|m| m["method"] == "notifications/progress");
+        let progress = progress.unwrap_or_else(|| panic!("{era:?}: no progress: {answer:?}"));
+        assert_eq!(progress["params"]["progressToken"], 7, "{era:?}: {progress}");
+        assert_eq!(decision(&answer.message()["result"]), "allow", "{era:?}: {answer:?}");
+        assert!(world.workspace().join("new.txt").exists(), "{era:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_server_that_stops_ends_its_streams() {
+    let world = world();
+    let mut server = Server::start(&world);
+    let session = Client::begun(&server, Era::Handshake, "a").session;
+    let mut stream = TcpStream::connect(server.address).expect("a connection");
+    stream.set_read_timeout(Some(LONG)).expect("a time limit");
+    let head = format!(
+        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAccept: text/event-stream\r\n\
+         Mcp-Session-Id: {session}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).expect("the stream opens");
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    drop(server.stop.take());
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).expect("the stream ends with the server");
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, ERAS, Era, LONG, decision, pending, text};
+use crate::client::{Client, ERAS, Era, decision, pending, text, until};
 use crate::common::World;
 
 const NO_WAIT: [&str; 2] = ["--wait", "0"];
@@ -322,16 +322,4 @@ fn init_prints_what_puts_the_gateway_in_front() {
     assert_eq!(table["mcp_servers"]["portcullis"]["args"][1].as_str(), Some("serve"), "{codex:?}");
     let names: Vec<_> = fs::read_dir(world.config()).expect("a directory").collect();
     assert!(names.is_empty(), "printing wrote files: {names:?}");
-}
-
-/// Tries until there is something.
-fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + LONG;
-    loop {
-        if let Some(found) = attempt() {
-            return found;
-        }
-        assert!(Instant::now() < end, "it did not happen in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
