@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,19 +40,20 @@ const MCP_VERSION: &str = "mcp-protocol-version";
 /// The first revision without sessions; revisions are dates and compare as text.
 const STATELESS: &str = "2026-07-28";
 
-/// The route `/mcp`, to be merged into a router that authenticates. Each call takes one of the `turns` while it runs.
-/// Once `stop` is ready the sessions are closed, and the calls that still run two seconds later are ended. Must be called
-/// inside a runtime.
-pub fn service(
+/// The route `/mcp`, to be merged into a router that authenticates. Agents whose configuration names no place work in
+/// `workspace`; each call takes one of the `turns` while it runs. Once `stop` is ready the sessions are closed, and the
+/// calls that still run two seconds later are ended. Must be called inside a runtime.
+pub fn service<S: Clone + Send + Sync + 'static>(
     gateway: Arc<Gateway>,
+    workspace: PathBuf,
     turns: Arc<Semaphore>,
     patience: Patience,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> Router {
+) -> Router<S> {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
     let sessions = Arc::new(sessions);
-    let server = Server::authenticated(gateway, patience, turns);
+    let server = Server::authenticated(gateway, workspace, patience, turns);
     // An empty list of origins would switch the check off, and one without ports would be read as any port.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])

@@ -1,5 +1,6 @@
 //! The protocol's side of a call.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -51,8 +52,8 @@ struct Shared {
 #[derive(Clone)]
 enum Who {
     One(Arc<Caller>),
-    /// Each HTTP request brings the identity that authentication found.
-    Authenticated,
+    /// Each HTTP request brings the identity that authentication found. Agents without a place of their own work here.
+    Authenticated(Arc<Path>),
 }
 
 impl Server {
@@ -63,8 +64,13 @@ impl Server {
     }
 
     /// A server whose requests are authenticated one by one; see [`http::service`].
-    pub(super) fn authenticated(gateway: Arc<Gateway>, patience: Patience, turns: Arc<Semaphore>) -> Self {
-        Self::new(gateway, Who::Authenticated, patience, turns)
+    pub(super) fn authenticated(
+        gateway: Arc<Gateway>,
+        workspace: PathBuf,
+        patience: Patience,
+        turns: Arc<Semaphore>,
+    ) -> Self {
+        Self::new(gateway, Who::Authenticated(workspace.into()), patience, turns)
     }
 
     fn new(gateway: Arc<Gateway>, who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
@@ -80,9 +86,13 @@ impl Server {
     fn caller(&self, extensions: &Extensions) -> Result<Arc<Caller>, ErrorData> {
         match &self.who {
             Who::One(caller) => Ok(Arc::clone(caller)),
-            Who::Authenticated => {
+            Who::Authenticated(workspace) => {
                 let (agent, session) = http::identity(extensions)?;
-                let caller = self.shared.gateway.caller(Some(&agent), &session, None);
+                let gateway = &self.shared.gateway;
+                let caller = match gateway.caller(Some(&agent), &session, None) {
+                    Ok(Caller { bound: false, .. }) => gateway.caller(Some(&agent), &session, Some(workspace)),
+                    chosen => chosen,
+                };
                 let caller = caller.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                 Ok(Arc::new(Caller { origin: Origin::Mcp, ..caller }))
             }

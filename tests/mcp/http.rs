@@ -39,11 +39,12 @@ impl Server {
             .build()
             .expect("a runtime");
         let (stop, stopped) = oneshot::channel();
+        let workspace = world.workspace();
         runtime.spawn(async move {
             let stopped = async move { drop(stopped.await) };
             let turns = Arc::new(Semaphore::new(16));
-            let router = mcp::http::service(Arc::new(gateway), turns, patience, stopped);
-            let router = router.layer(from_fn(authenticate));
+            let router = mcp::http::service(Arc::new(gateway), workspace, turns, patience, stopped);
+            let router = router.layer(from_fn(authenticate)).with_state(());
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
             axum::serve(listener, router).await.expect("it serves");
         });
@@ -204,11 +205,8 @@ impl<'a> Client<'a> {
 fn world() -> World {
     let world = World::new();
     let workspace = world.workspace();
-    let agents: String = ["a", "b"]
-        .iter()
-        .map(|name| format!("[[agents]]\nname = \"{name}\"\nworkspace = \"{}\"\n", workspace.display()))
-        .collect();
-    world.write("config/portcullis.toml", agents);
+    let place = format!("workspace = \"{}\"", workspace.display());
+    world.write("config/portcullis.toml", format!("[[agents]]\nname = \"a\"\n{place}\n[[agents]]\nname = \"b\"\n"));
     world.write("work/hello.txt", "good morning\n");
     world
 }
