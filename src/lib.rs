@@ -24,6 +24,7 @@ pub mod facts;
 pub mod firewall;
 pub mod gateway;
 pub mod http;
+pub mod mcp;
 pub mod registry;
 pub mod sandbox;
 pub mod state;

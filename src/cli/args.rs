@@ -56,6 +56,8 @@ pub enum Command {
     },
     /// Write a commented configuration to start from.
     Init(InitArgs),
+    /// Serve the tools to an agent that speaks MCP, over standard input and output.
+    Mcp(McpArgs),
     /// Run a program confined, without the gate.
     Sandbox {
         #[command(subcommand)]
@@ -276,4 +278,48 @@ pub struct InitArgs {
     /// Show what would be written, and write nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Print the lines that make an agent use the gateway, and write nothing.
+    #[arg(long, value_enum, value_name = "CLIENT", conflicts_with = "dry_run")]
+    pub mcp_client: Option<McpClient>,
+}
+
+/// Agents that take MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum McpClient {
+    Claude,
+    Cursor,
+    Vscode,
+    Codex,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct McpArgs {
+    #[command(subcommand)]
+    pub command: Option<McpCommand>,
+    #[command(flatten)]
+    pub serve: McpServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum McpCommand {
+    /// Serve one client; the same as without a subcommand.
+    Serve(McpServeArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct McpServeArgs {
+    /// The configured agent that the client is.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The session that the calls belong to [default: a new one].
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// The workspace [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// How long a call that asks waits for a person before it is answered as pending [default: 20, and 50 for a client that
+    /// takes progress notes].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86400))]
+    pub wait: Option<u64>,
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::cli::args::InitArgs;
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, mcp_client};
 use crate::config::Places;
 
 const CONFIGURATION: &str = include_str!("init.toml");
@@ -22,6 +22,9 @@ const POLICY: &str = r#"// Policies of your own, beside the shipped set. `portcu
 "#;
 
 pub(super) fn run(args: InitArgs) -> Result<u8, Failure> {
+    if let Some(client) = args.mcp_client {
+        return mcp_client::print(client);
+    }
     let places = Places::from_env()?;
     let files = [("portcullis.toml", CONFIGURATION), ("policies/mine.cedar", POLICY)];
     for (name, text) in files {

@@ -8,6 +8,8 @@ mod doctor;
 mod gate;
 mod init;
 mod login;
+mod mcp;
+mod mcp_client;
 mod policy;
 mod prompt;
 mod render;
@@ -86,6 +88,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),
+        Command::Mcp(args) => mcp::run(args),
         Command::Sandbox { command } => sandbox::run(&command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut io::stdout());

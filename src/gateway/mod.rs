@@ -25,8 +25,8 @@ use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
 use crate::facts::Facts;
-use crate::firewall::{Approval, Cleared, Prepared};
-use crate::registry::{self, Output, Registry, Sensitivity, ToolError};
+use crate::firewall::{Approval, Cleared, Prepared, policy};
+use crate::registry::{self, Output, Registry, Sensitivity, Tool, ToolError};
 use crate::sandbox::{DEFAULT_PROFILE, Kernel, Profile};
 use crate::verdict::{Decision, Finding, Severity, Verdict};
 
@@ -185,6 +185,17 @@ impl Gateway {
 
     /// Makes a call, the whole way.
     pub async fn call(&self, caller: &Caller, request: Request) -> Outcome {
+        self.call_unless(caller, request, std::future::pending()).await
+    }
+
+    /// The same, for a caller who may take the call back: once `cancelled` is ready, what the call started is ended. A
+    /// call that was cleared goes on record with its end in every case.
+    pub async fn call_unless(
+        &self,
+        caller: &Caller,
+        request: Request,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> Outcome {
         let tool = request.tool.clone();
         let state = match self.state() {
             Ok(state) => state,
@@ -204,7 +215,7 @@ impl Gateway {
         let next = decide(&state, &ground, prepared, &verdict, caller);
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         match next {
-            Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged).await,
+            Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged, cancelled).await,
             Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Err(error) => {
@@ -216,7 +227,13 @@ impl Gateway {
 
     /// Runs what was cleared, and records how it ended. The call runs to its end, and its end goes on record, even
     /// where nobody waits for it any more.
-    async fn dispatch(&self, state: Arc<State>, cleared: Cleared, mut judged: Judged) -> Outcome {
+    async fn dispatch(
+        &self,
+        state: Arc<State>,
+        cleared: Cleared,
+        mut judged: Judged,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> Outcome {
         let call = cleared.call().id.clone();
         let Some(tool) = self.registry.get(&cleared.call().tool).cloned() else {
             let reason = "the tool went away while the call was judged; make the call again";
@@ -226,13 +243,21 @@ impl Gateway {
         let call_id = call.clone();
         let task = tokio::spawn(async move {
             let started = Instant::now();
-            let run = tokio::spawn({
+            let mut run = tokio::spawn({
                 let tool = Arc::clone(&tool);
                 async move { tool.execute(cleared).await }
             });
             let unexpected =
                 |_| Err(ToolError::Failed("the tool failed unexpectedly; please report this as a bug".to_owned()));
-            let mut result = run.await.unwrap_or_else(unexpected);
+            let mut result = tokio::select! {
+                ran = &mut run => ran.unwrap_or_else(unexpected),
+                () = cancelled => {
+                    // A launched program ends with the future that waits for it.
+                    run.abort();
+                    let _ = run.await;
+                    Err(ToolError::Cancelled)
+                }
+            };
             let text = result.as_ref().map_or_else(ToString::to_string, |output| output.text.clone());
             let recorded = state.finished(Finished {
                 call_id,
@@ -381,6 +406,32 @@ impl Gateway {
             operator: agent.operator,
             origin: Origin::Cli,
         })
+    }
+
+    /// The tools that this caller could ever be allowed, in the registry's order: `allowed_tools` has them, and the
+    /// policies do not refuse them at every level of approval whatever the arguments are. A tool that is left out is
+    /// refused all the same when it is called.
+    ///
+    /// # Errors
+    ///
+    /// When the workspace's rules cannot be used, so that nothing is allowed.
+    pub fn offers(&self, caller: &Caller) -> Result<Vec<Arc<dyn Tool>>, RulesError> {
+        let ground = self.ground(&caller.workspace, &caller.profile)?;
+        let allowed = |name: &str| caller.allowed_tools.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
+        let could = |name: &str| {
+            policy::could_allow(&caller.principal, caller.origin.as_str(), name, &ground.firewall.policies)
+        };
+        let offered = |tool: &&Arc<dyn Tool>| allowed(tool.definition().name) && could(tool.definition().name);
+        Ok(self.registry.all().filter(offered).cloned().collect())
+    }
+
+    /// Where an approval stands.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such approval, or the state directory cannot be used.
+    pub fn approval(&self, id: &ApprovalId) -> Result<Waiting, RecordError> {
+        self.state()?.approval(id)
     }
 
     /// The calls that wait for a person.

@@ -198,6 +198,10 @@ impl State {
         Ok(grant)
     }
 
+    pub fn approval(&self, id: &ApprovalId) -> Result<Approval, RecordError> {
+        Ok(self.approvals.get(id)?)
+    }
+
     pub fn refuse(&self, id: &ApprovalId, by: &Role, reason: Option<&str>) -> Result<(), RecordError> {
         let approval = self.approvals.refuse(id, by, reason, Timestamp::now())?;
         self.append_durable(&Event::Approval(approval.event(Step::Refused)))?;

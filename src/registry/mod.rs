@@ -81,6 +81,9 @@ pub enum ToolError {
     Failed(String),
     #[error("the sandbox could not be set up: {0}")]
     Setup(String),
+    /// The caller took the call back while it ran.
+    #[error("the call was cancelled while it ran: its processes were ended; what it had done by then is done")]
+    Cancelled,
 }
 
 /// The tools there are, by name.

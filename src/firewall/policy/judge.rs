@@ -13,7 +13,7 @@ use crate::firewall::policy::slice::{Outcome, Rule, evaluate};
 use crate::verdict::{Finding, Severity};
 
 /// The highest level of approval there is: a reviewer's.
-const HIGHEST: u8 = 2;
+pub(super) const HIGHEST: u8 = 2;
 /// The most resources that one call is judged for.
 const MAX_RESOURCES: usize = 64;
 

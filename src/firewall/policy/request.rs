@@ -128,6 +128,19 @@ impl Action {
         Ok((question, residue))
     }
 
+    /// What is the same for every call of the tool that this principal makes with an approval of this level. The resource
+    /// and the rest of the context are placeholders.
+    pub fn outline(&self, who: &Principal, origin: &str, level: u8) -> Result<(Request, Entities), String> {
+        let principal = principal(&self.names, who);
+        let place = entity(workspace(&self.names), [], HashSet::new());
+        let place_uid = place.uid().clone();
+        let uid = principal.uid().clone();
+        let around = store(self.entities.clone(), [principal, place])?;
+        let context = vec![("origin", Value::from(origin))];
+        let question = Question { principal: uid, action: self.uid.clone(), resources: Vec::new(), context };
+        Ok((question.at(level, &place_uid), around.into()))
+    }
+
     /// What the call is about: each file that it names, or the workspace where it names none.
     fn resources(&self, facts: &Facts) -> Vec<Entity> {
         let named = facts.paths.iter().filter(|path| self.files && path.argument != OF_COMMAND);

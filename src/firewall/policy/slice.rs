@@ -29,7 +29,7 @@ pub struct Rule {
     /// Whether it looks at the approval, so that a level can change it.
     pub(super) staged: bool,
     /// Everything but the action in its scope, and without source locations, which cost at every step.
-    condition: Expr,
+    pub(super) condition: Expr,
 }
 
 /// An index of policies by the action in their scope.

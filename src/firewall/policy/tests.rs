@@ -631,3 +631,46 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_is_offered_unless_every_call_of_it_would_be_denied() {
+    let ask = ask_with("");
+    let unattended = |mode| Principal { unattended: true, ..principal(mode) };
+    for (who, tool, offered) in [
+        (principal(Mode::Default), "Read", true),
+        (principal(Mode::Default), "Bash", true),
+        (principal(Mode::Plan), "Read", true),
+        (principal(Mode::Plan), "Bash", false),
+        (principal(Mode::AcceptEdits), "Write", true),
+        (unattended(Mode::Default), "Bash", false),
+        (unattended(Mode::AcceptEdits), "Write", true),
+        (unattended(Mode::Bypass), "Bash", true),
+        (principal(Mode::Default), "Nope", false),
+    ] {
+        assert_eq!(could_allow(&who, "mcp", tool, &ask), offered, "{tool} for {who:?}");
+    }
+    for (policies, offered) in [
+        ("", false),
+        ("@id(\"a\") permit (principal, action == Action::\"Bash\", resource);", true),
+        ("@id(\"a\") permit (principal, action == Action::\"Read\", resource);", false),
+        ("@id(\"a\") permit (principal == Agent::\"other\", action == Action::\"Bash\", resource);", false),
+        ("@id(\"a\") permit (principal in Team::\"platform\", action == Action::\"Bash\", resource);", true),
+        ("@id(\"a\") permit (principal, action, resource) when { context.origin == \"cli\" };", false),
+        ("@id(\"a\") permit (principal, action, resource) when { context.session.calls < 3 };", true),
+        ("@id(\"a\") permit (principal, action, resource);\n@id(\"b\") forbid (principal, action, resource);", false),
+        (
+            "@id(\"a\") permit (principal, action, resource);\n\
+             @id(\"b\") forbid (principal, action, resource) unless { context.approval.level >= 2 };",
+            true,
+        ),
+        (
+            "@id(\"a\") permit (principal, action, resource);\n\
+             @id(\"b\") forbid (principal, action == Action::\"Bash\", resource)\n\
+             when { context.command.programs.contains(\"git\") || principal.mode == \"default\" };",
+            false,
+        ),
+    ] {
+        let told = could_allow(&principal(Mode::Default), "mcp", "Bash", &only(policies));
+        assert_eq!(told, offered, "{policies}");
+    }
+}

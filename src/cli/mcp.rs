@@ -1,0 +1,58 @@
+//! `portcullis mcp`: the gateway's tools for an agent that speaks MCP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::args::{McpArgs, McpCommand, McpServeArgs, Who};
+use crate::cli::{Failure, STACK, exit, run};
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::mcp::{Patience, Server, stdio};
+
+pub(super) fn run(args: McpArgs) -> Result<u8, Failure> {
+    match args.command {
+        Some(McpCommand::Serve(serve)) => self::serve(serve),
+        None => self::serve(args.serve),
+    }
+}
+
+/// Serves standard input and output until the input ends. Nothing but the protocol goes to standard output.
+fn serve(args: McpServeArgs) -> Result<u8, Failure> {
+    // The library logs messages whole below this level, and they hold what agents send.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_max_level(tracing::level_filters::LevelFilter::WARN)
+        .init();
+    let gateway = Gateway::open(Config::from_env()?)?;
+    let session = args.session.unwrap_or_else(|| format!("mcp-{}", uuid::Uuid::now_v7()));
+    let who = Who { agent: args.agent, session, workspace: args.workspace, cwd: None };
+    let caller = run::caller(&gateway, &who)?;
+    anstream::eprintln!(
+        "portcullis: serving MCP to agent {} in session {}, workspace {}",
+        caller.principal.agent,
+        caller.principal.session,
+        caller.workspace.display()
+    );
+    let patience = args.wait.map_or_else(Patience::default, |seconds| Patience::of(Duration::from_secs(seconds)));
+    let server = Server::of(Arc::new(gateway), caller, patience);
+    // Calls are judged on these threads, too.
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
+    let served = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let stop = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        let (input, output) = rmcp::transport::stdio_pipes();
+        stdio::serve(server, input, output, stop).await.map_err(Failure::from)
+    });
+    // A pending read of standard input cannot be taken back; it must not keep the process.
+    runtime.shutdown_background();
+    served.map(|()| exit::OK)
+}

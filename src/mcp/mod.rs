@@ -1,0 +1,15 @@
+//! The MCP server: the gateway's tools for agents that speak the Model Context Protocol, revisions up to 2025-11-25
+//! (`initialize`) and 2026-07-28 (stateless), over stdio and over streamable HTTP.
+//!
+//! [`Server`] turns `tools/call` into a [`crate::call::Request`] and what came of it into a result. It decides nothing.
+//! [`stdio`] and [`http`] carry it.
+
+mod answer;
+pub mod http;
+mod listing;
+mod server;
+pub mod stdio;
+mod wait;
+
+pub use self::server::Server;
+pub use self::wait::Patience;

@@ -1,0 +1,215 @@
+//! The protocol's side of a call.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    Extensions, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::call::{Origin, Request};
+use crate::gateway::{Caller, Gateway, Judged, Outcome};
+use crate::mcp::wait::{self, Answer, Patience};
+use crate::mcp::{answer, http, listing};
+use crate::verdict::{Finding, Severity};
+
+/// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
+/// runtime's blocking pool.
+const TURNS: u32 = 64;
+/// Calls that may be under way at once, running or waiting. More are told to come back.
+const UNDER_WAY: usize = 1024;
+/// JSON-RPC leaves the codes down to -32099 to servers.
+const BUSY: ErrorCode = ErrorCode(-32010);
+/// How long a client may keep the list of tools. Policies can change at any time, and a tool that is gone is only refused.
+const LIST_TTL_MS: u64 = 60_000;
+
+const INSTRUCTIONS: &str = "Every call passes a security gateway. A result that begins with DENIED names the rule and what \
+    to do instead; do that, and do not try to get around it. A result that begins with PENDING waits for a person: tell \
+    the user its approval id, and make the same call again with the same arguments once it is granted.";
+
+/// An MCP server over the gateway. Clones share its limits.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+    who: Who,
+}
+
+struct Shared {
+    gateway: Arc<Gateway>,
+    patience: Patience,
+    turns: Arc<Semaphore>,
+    under_way: Semaphore,
+}
+
+/// On whose behalf the calls come in.
+#[derive(Clone)]
+enum Who {
+    One(Arc<Caller>),
+    /// Each HTTP request brings the identity that authentication found. Agents without a place of their own work here.
+    Authenticated(Arc<Path>),
+}
+
+impl Server {
+    /// A server whose client is this caller, as over stdio.
+    pub fn of(gateway: Arc<Gateway>, caller: Caller, patience: Patience) -> Self {
+        let who = Who::One(Arc::new(Caller { origin: Origin::Mcp, ..caller }));
+        Self::new(gateway, who, patience, Arc::new(Semaphore::new(TURNS as usize)))
+    }
+
+    /// A server whose requests are authenticated one by one; see [`http::service`].
+    pub(super) fn authenticated(
+        gateway: Arc<Gateway>,
+        workspace: PathBuf,
+        patience: Patience,
+        turns: Arc<Semaphore>,
+    ) -> Self {
+        Self::new(gateway, Who::Authenticated(workspace.into()), patience, turns)
+    }
+
+    fn new(gateway: Arc<Gateway>, who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
+        let shared = Shared { gateway, patience, turns, under_way: Semaphore::new(UNDER_WAY) };
+        Server { shared: Arc::new(shared), who }
+    }
+
+    /// Waits until no call of a stdio client runs any more, so that the end of each is on record.
+    pub(super) async fn idle(&self) {
+        let _ = self.shared.turns.acquire_many(TURNS).await;
+    }
+
+    fn caller(&self, extensions: &Extensions) -> Result<Arc<Caller>, ErrorData> {
+        match &self.who {
+            Who::One(caller) => Ok(Arc::clone(caller)),
+            Who::Authenticated(workspace) => {
+                let (agent, session) = http::identity(extensions)?;
+                let gateway = &self.shared.gateway;
+                let caller = match gateway.caller(Some(&agent), &session, None) {
+                    Ok(Caller { bound: false, .. }) => gateway.caller(Some(&agent), &session, Some(workspace)),
+                    chosen => chosen,
+                };
+                let caller = caller.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                Ok(Arc::new(Caller { origin: Origin::Mcp, ..caller }))
+            }
+        }
+    }
+
+    /// Makes a call and waits, within the client's patience, for a person where it asks.
+    async fn answer(
+        &self,
+        tool: String,
+        arguments: Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let Ok(_under_way) = self.shared.under_way.try_acquire() else {
+            let message = format!("{UNDER_WAY} calls are under way; make this one again when some have ended");
+            return Err(ErrorData::new(BUSY, message, None));
+        };
+        let caller = self.caller(&context.extensions)?;
+        let request = Request { caller_id: Some(context.id.to_string()), ..caller.request(tool, arguments) };
+        let mut since = None;
+        loop {
+            let asks = match self.call(&caller, request.clone(), context).await? {
+                Outcome::Done(done) => return Ok(answer::done(&done)),
+                Outcome::Denied(judged) => return Ok(answer::denied(&judged)),
+                Outcome::Asks(asks) => asks,
+            };
+            let since = *since.get_or_insert_with(Instant::now);
+            let Shared { gateway, patience, .. } = &*self.shared;
+            match wait::for_answer(gateway, &asks.pending, context, *patience, since).await {
+                Answer::Granted => {}
+                Answer::Refused(approval) => return Ok(answer::refused(&asks, &approval)),
+                Answer::None => return Ok(answer::pending(&asks)),
+            }
+        }
+    }
+
+    /// The gateway reads files and waits for the disk on the way, so a call has a thread of its own.
+    async fn call(
+        &self,
+        caller: &Arc<Caller>,
+        request: Request,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Outcome, ErrorData> {
+        let turn = tokio::select! {
+            turn = Arc::clone(&self.shared.turns).acquire_owned() => turn.ok(),
+            () = context.ct.cancelled() => None,
+        };
+        let Some(turn) = turn else {
+            return Err(ErrorData::invalid_request("the request was cancelled before the call began", None));
+        };
+        let (gateway, caller, tool) = (Arc::clone(&self.shared.gateway), Arc::clone(caller), request.tool.clone());
+        let (runtime, cancel) = (Handle::current(), context.ct.clone());
+        let run = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let cancelled = async move { cancel.cancelled().await };
+            runtime.block_on(gateway.call_unless(&caller, request, cancelled))
+        });
+        Ok(run.await.unwrap_or_else(|_| {
+            let message = "the call failed inside the gateway; please report this as a bug";
+            Outcome::Denied(Judged::refused(tool, Finding::new("call.failed", Severity::Deny, message)))
+        }))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("portcullis", env!("CARGO_PKG_VERSION"));
+        info.with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if params.is_some_and(|params| params.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("the list has one page: leave `cursor` out", None));
+        }
+        let caller = self.caller(&context.extensions)?;
+        let gateway = Arc::clone(&self.shared.gateway);
+        let offered = tokio::task::spawn_blocking(move || gateway.offers(&caller)).await;
+        let offered = offered.map_err(|_| ErrorData::internal_error("the tools could not be listed", None))?;
+        let offered = offered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let mut list = ListToolsResult::with_all_items(listing::of(&offered));
+        list.ttl_ms = Some(LIST_TTL_MS);
+        // What is shown depends on who asks.
+        list.cache_scope = Some(CacheScope::Private);
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = params.arguments.map_or_else(|| json!({}), Value::Object);
+        Ok(self.answer(params.name.into_owned(), arguments, &context).await?.into())
+    }
+
+    /// A `tools/call` whose parameters have not the protocol's types lands here. Where it names a tool it is a call like
+    /// any other, and the gateway refuses it on record.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None));
+        }
+        let tool = params.as_ref().and_then(|p| p.get("name")).and_then(Value::as_str).map(str::to_owned);
+        let Some(tool) = tool else {
+            return Err(ErrorData::invalid_params("`name` must be the name of a tool", None));
+        };
+        let arguments = params.as_ref().and_then(|p| p.get("arguments")).cloned().unwrap_or_else(|| json!({}));
+        let result = serde_json::to_value(self.answer(tool, arguments, &context).await?);
+        Ok(CustomResult::new(result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?))
+    }
+}

@@ -1,0 +1,370 @@
+//! Over streamable HTTP, both revisions, with a router around it that authenticates as the gateway's does.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use portcullis::approval::Role;
+use portcullis::config::{Config, Places};
+use portcullis::gateway::Gateway;
+use portcullis::mcp::{self, Patience};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::client::{ERAS, Era, LONG, decision, pending, text, until};
+use crate::common::World;
+
+/// A server on loopback for the length of a test.
+struct Server {
+    address: SocketAddr,
+    runtime: Option<tokio::runtime::Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Server {
+    fn start(world: &World) -> Server {
+        let places =
+            Places { system: None, config: world.config(), state: world.state(), home: world.home().to_owned() };
+        let gateway = Gateway::open(Config::load(places).expect("a configuration")).expect("a gateway");
+        let patience = Patience { silent: std::time::Duration::ZERO, ..Patience::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(16 << 20)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let (stop, stopped) = oneshot::channel();
+        let workspace = world.workspace();
+        runtime.spawn(async move {
+            let stopped = async move { drop(stopped.await) };
+            let turns = Arc::new(Semaphore::new(16));
+            let router = mcp::http::service(Arc::new(gateway), workspace, turns, patience, stopped);
+            let router = router.layer(from_fn(authenticate)).with_state(());
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        Server { address, runtime: Some(runtime), stop: Some(stop) }
+    }
+
+    fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).expect("a connection");
+        stream.set_read_timeout(Some(LONG)).expect("a time limit");
+        let mut head = format!("{method} /mcp HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("the server reads");
+        Answer::read(stream)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// `Bearer NAME` is agent NAME here, and `Bearer boss` is no agent.
+async fn authenticate(mut request: Request, next: Next) -> axum::response::Response {
+    let token = request.headers().get("authorization").and_then(|v| v.to_str().ok()).map(str::to_owned);
+    match token.as_deref().and_then(|token| token.strip_prefix("Bearer ")) {
+        Some("boss") => drop(request.extensions_mut().insert(Role::Operator("boss".into()))),
+        Some(agent) => drop(request.extensions_mut().insert(Role::Agent(agent.into()))),
+        None => {}
+    }
+    next.run(request).await
+}
+
+/// An HTTP answer, its body taken out of chunks and events.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    messages: Vec<Value>,
+    body: String,
+}
+
+impl Answer {
+    fn read(stream: TcpStream) -> Answer {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a status line");
+        let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        let mut headers = Vec::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line).expect("a header");
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+        let body = if chunked { chunks(&mut reader) } else { all(&mut reader) };
+        let events = body.lines().filter_map(|line| line.strip_prefix("data:")).filter(|data| !data.trim().is_empty());
+        let mut messages: Vec<Value> = events.map(|data| serde_json::from_str(data).expect("a message")).collect();
+        messages.extend(serde_json::from_str::<Value>(&body).ok());
+        Answer { status, headers, messages, body }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The response to the request, result or error.
+    fn message(&self) -> &Value {
+        let answer = self.messages.iter().find(|m| m.get("method").is_none());
+        answer.unwrap_or_else(|| panic!("no answer in {self:?}"))
+    }
+}
+
+fn all(reader: &mut impl Read) -> String {
+    let mut body = String::new();
+    reader.read_to_string(&mut body).expect("a body");
+    body
+}
+
+fn chunks(reader: &mut impl BufRead) -> String {
+    let mut body = Vec::new();
+    loop {
+        let mut size = String::new();
+        reader.read_line(&mut size).expect("a chunk");
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("no chunk size: {size}"));
+        let mut chunk = vec![0; size + 2];
+        reader.read_exact(&mut chunk).expect("a chunk's bytes");
+        chunk.truncate(size);
+        if chunk.is_empty() {
+            return String::from_utf8(body).expect("UTF-8");
+        }
+        body.extend(chunk);
+    }
+}
+
+/// One agent's client.
+struct Client<'a> {
+    server: &'a Server,
+    era: Era,
+    agent: &'a str,
+    session: String,
+}
+
+impl<'a> Client<'a> {
+    fn begun(server: &'a Server, era: Era, agent: &'a str) -> Client<'a> {
+        let mut client = Client { server, era, agent, session: String::new() };
+        if era == Era::Handshake {
+            let hello = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" }
+            });
+            let answer = client.ask("initialize", hello);
+            assert_eq!(answer.message()["result"]["protocolVersion"], "2025-11-25", "{answer:?}");
+            client.session = answer.header("mcp-session-id").expect("a session").to_owned();
+        }
+        client
+    }
+
+    fn ask(&self, method: &str, params: Value) -> Answer {
+        self.ask_with(method, params, &[])
+    }
+
+    fn ask_with(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Answer {
+        let name = params["name"].as_str().unwrap_or("").to_owned();
+        let params = self.era.params(params);
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let token = format!("Bearer {}", self.agent);
+        let modern = self.era == Era::Stateless;
+        let mut headers = vec![
+            ("Host", "127.0.0.1"),
+            ("Authorization", &*token),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Mcp-Session-Id", &self.session),
+            ("MCP-Protocol-Version", self.era.version()),
+            ("Mcp-Method", if modern { method } else { "" }),
+            ("Mcp-Name", if modern { &name } else { "" }),
+        ];
+        headers.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        headers.extend(more);
+        self.server.send("POST", &headers, &body)
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.call_with(tool, arguments, &[])
+    }
+
+    fn call_with(&self, tool: &str, arguments: Value, more: &[(&str, &str)]) -> Value {
+        let answer = self.ask_with("tools/call", json!({ "name": tool, "arguments": arguments }), more);
+        answer.message().get("result").unwrap_or_else(|| panic!("{tool}: {answer:?}")).clone()
+    }
+}
+
+fn world() -> World {
+    let world = World::new();
+    let workspace = world.workspace();
+    let place = format!("workspace = \"{}\"", workspace.display());
+    world.write("config/portcullis.toml", format!("[[agents]]\nname = \"a\"\n{place}\n[[agents]]\nname = \"b\"\n"));
+    world.write("work/hello.txt", "good morning\n");
+    world
+}
+
+#[test]
+fn calls_over_http_are_allowed_pending_granted_denied_and_failed() {
+    for era in ERAS {
+        let world = world();
+        let server = Server::start(&world);
+        let client = Client::begun(&server, era, "a");
+        let tools = client.ask("tools/list", json!({})).message()["result"]["tools"].clone();
+        assert_eq!((&tools[0]["name"], &tools[5]["name"]), (&json!("Bash"), &json!("Read")), "{era:?}: {tools}");
+        let read = client.call("Read", json!({ "path": "hello.txt" }));
+        assert!(text(&read).contains("good morning"), "{era:?}: {read}");
+        let write = json!({ "path": "new.txt", "content": "x" });
+        let id = pending(&client.call("Write", write.clone()));
+        assert!(!world.workspace().join("new.txt").exists(), "{era:?}: it ran before anybody answered");
+        assert_eq!(world.run(["approvals", "grant", &id]).code, 0, "{era:?}");
+        let done = client.call("Write", write);
+        assert_eq!((decision(&done), &done["isError"]), ("allow", &json!(false)), "{era:?}: {done}");
+        assert!(world.workspace().join("new.txt").exists(), "{era:?}: {done}");
+        let denied = client.call("Bash", json!({ "command": "rm -rf /" }));
+        assert!(text(&denied).starts_with("DENIED by portcullis: "), "{era:?}: {denied}");
+        let failed = client.call("Read", json!({ "path": "missing.txt" }));
+        assert_eq!((decision(&failed), &failed["isError"]), ("allow", &json!(true)), "{era:?}: {failed}");
+    }
+}
+
+#[test]
+fn a_named_session_outlives_connections_and_no_agent_reaches_into_anothers() {
+    let world = world();
+    let server = Server::start(&world);
+    let named = [("Portcullis-Session", "ticket-7")];
+    let write = json!({ "path": "new.txt", "content": "x" });
+    let id = pending(&Client::begun(&server, Era::Handshake, "a").call_with("Write", write.clone(), &named));
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let other = Client::begun(&server, Era::Stateless, "b").call_with("Write", write.clone(), &named);
+    assert_eq!(decision(&other), "ask", "another agent used the grant: {other}");
+    let unnamed = Client::begun(&server, Era::Handshake, "a").call("Write", write.clone());
+    assert_eq!(decision(&unnamed), "ask", "another session used the grant: {unnamed}");
+    let done = Client::begun(&server, Era::Stateless, "a").call_with("Write", write, &named);
+    assert_eq!(decision(&done), "allow", "{done}");
+    for bad in ["a/b", "..%2f", &"x".repeat(65), "a b"] {
+        let answer = Client::begun(&server, Era::Stateless, "a").ask_with(
+            "tools/list",
+            json!({}),
+            &[("Portcullis-Session", bad)],
+        );
+        assert_eq!(answer.status, 400, "{bad}: {answer:?}");
+    }
+}
+
+#[test]
+fn i7_only_agents_make_calls_and_a_session_is_its_agents() {
+    let world = world();
+    let server = Server::start(&world);
+    for era in ERAS {
+        let client = Client::begun(&server, era, "a");
+        let boss = client.ask_with("tools/list", json!({}), &[("Authorization", "Bearer boss")]);
+        assert_eq!(boss.status, 403, "{era:?}: {boss:?}");
+        let nobody = client.ask_with("tools/list", json!({}), &[("Authorization", "")]);
+        assert_eq!(nobody.status, 401, "{era:?}: {nobody:?}");
+    }
+    let client = Client::begun(&server, Era::Handshake, "a");
+    let thief = Client { agent: "b", session: client.session.clone(), ..client };
+    for method in ["POST", "GET", "DELETE"] {
+        let headers = [
+            ("Host", "localhost"),
+            ("Authorization", "Bearer b"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Type", "application/json"),
+            ("Mcp-Session-Id", &*client.session),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        let answer = server.send(method, &headers, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+        assert_eq!(answer.status, 404, "{method} with another agent's session: {answer:?}");
+    }
+    assert_eq!(thief.ask("tools/list", json!({})).status, 404);
+    let unknown = Client { agent: "a", session: "no-such-session".to_owned(), ..client };
+    assert_eq!(unknown.ask("tools/list", json!({})).status, 404);
+    let still = client.ask("tools/list", json!({}));
+    assert_eq!(still.status, 200, "the session's own agent was shut out: {still:?}");
+}
+
+#[test]
+fn hosts_origins_and_headers_are_checked() {
+    let world = world();
+    let server = Server::start(&world);
+    for era in ERAS {
+        let client = Client::begun(&server, era, "a");
+        let list = |more: &[(&str, &str)]| client.ask_with("tools/list", json!({}), more);
+        for (name, value, status) in [
+            ("Host", "evil.example", 403),
+            ("Host", "localhost.evil.example", 403),
+            ("Host", "127.0.0.1:8460", 200),
+            ("Host", "[::1]:8460", 200),
+            ("Origin", "http://evil.example", 403),
+            ("Origin", "null", 403),
+            ("Origin", "https://localhost", 403),
+            ("Origin", "http://localhost:6274", 200),
+            ("Content-Type", "text/plain", 415),
+            ("Accept", "text/html", 406),
+            ("MCP-Protocol-Version", "1999-01-01", 400),
+        ] {
+            let answer = list(&[(name, value)]);
+            assert_eq!(answer.status, status, "{era:?}: {name}: {value}: {answer:?}");
+            assert!(answer.header("access-control-allow-origin").is_none(), "{era:?}: {answer:?}");
+        }
+    }
+    let client = Client::begun(&server, Era::Stateless, "a");
+    let mismatch = client.ask_with("tools/list", json!({}), &[("Mcp-Method", "tools/call")]);
+    assert_eq!((mismatch.status, &mismatch.message()["error"]["code"]), (400, &json!(-32020)), "{mismatch:?}");
+    let large = client.ask("tools/call", json!({ "name": "Read", "arguments": { "path": "x".repeat(5 << 20) } }));
+    assert_eq!(large.status, 413, "{}", large.body);
+}
+
+#[test]
+fn a_call_that_asks_waits_with_progress_and_runs_when_granted() {
+    for era in ERAS {
+        let world = world();
+        let server = Server::start(&world);
+        let client = Client::begun(&server, era, "a");
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let approval = until(|| {
+                    let listed = world.run(["approvals", "list", "--json"]).json();
+                    listed[0]["approval"]["id"].as_str().map(str::to_owned)
+                });
+                assert_eq!(world.run(["approvals", "grant", &approval]).code, 0, "{era:?}: granting failed");
+            });
+            let arguments = json!({ "path": "new.txt", "content": "x" });
+            let params = json!({ "name": "Write", "arguments": arguments, "_meta": { "progressToken": 7 } });
+            client.ask("tools/call", params)
+        });
+        let progress = answer.messages.iter().find(|m| m["method"] == "notifications/progress");
+        let progress = progress.unwrap_or_else(|| panic!("{era:?}: no progress: {answer:?}"));
+        assert_eq!(progress["params"]["progressToken"], 7, "{era:?}: {progress}");
+        assert_eq!(decision(&answer.message()["result"]), "allow", "{era:?}: {answer:?}");
+        assert!(world.workspace().join("new.txt").exists(), "{era:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_server_that_stops_ends_its_streams() {
+    let world = world();
+    let mut server = Server::start(&world);
+    let session = Client::begun(&server, Era::Handshake, "a").session;
+    let mut stream = TcpStream::connect(server.address).expect("a connection");
+    stream.set_read_timeout(Some(LONG)).expect("a time limit");
+    let head = format!(
+        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAccept: text/event-stream\r\n\
+         Mcp-Session-Id: {session}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).expect("the stream opens");
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    drop(server.stop.take());
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).expect("the stream ends with the server");
+}
