@@ -482,15 +482,6 @@ impl Gateway {
         self.state()?.role_of(token)
     }
 
-    /// An approval, whatever became of it.
-    ///
-    /// # Errors
-    ///
-    /// When there is none of this name.
-    pub fn approval(&self, id: &ApprovalId) -> Result<Waiting, RecordError> {
-        self.state()?.approval(id)
-    }
-
     /// The exact call that an approval is about. Absent once the approval has ended.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ impl Gateway {
         };
         let mut plan = None;
         if command.is_some() && ground.resolver.is_ok() {
-            let host = Host { scratch: self.config.places.state.join("scratch"), ..Host::current() };
+            let host = Host { scratch: rules.config.places.state.join("scratch"), ..Host::current() };
             let grantable = beside_own_binary(&here, &mut notes);
             match Plan::new(&ground.profile, &self.kernel, &grantable, &host) {
                 Ok(made) => plan = Some(made),

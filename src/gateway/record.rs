@@ -208,10 +208,6 @@ impl State {
         Ok(())
     }
 
-    pub fn approval(&self, id: &ApprovalId) -> Result<Approval, RecordError> {
-        Ok(self.approvals.get(id)?)
-    }
-
     pub fn exact(&self, id: &ApprovalId) -> Result<Option<Exact>, RecordError> {
         Ok(self.approvals.exact(id)?)
     }
