@@ -164,7 +164,9 @@ impl Credentials {
         if let Role::Agent(name) = role {
             let path = agent_file(&self.state, name);
             match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StateError::io(&path)(error))?,
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StateError::io(&path)(error))?;
+                }
                 Err(_) | Ok(()) => {}
             }
         }

@@ -38,7 +38,8 @@ impl Gateway {
         if workspace != caller.workspace {
             rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+        let ground =
+            rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
 
         let registry = match &caller.allowed_tools {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
