@@ -18,7 +18,7 @@ pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
         ApprovalsCommand::Grant { id } => {
             let by = approver(&gateway)?;
             let grant = gateway.grant(&id.parse()?, &by)?;
-            anstream::println!("granted {id}: the same call may run once until {}", grant.expires);
+            anstream::println!("granted {id}: the same call may run once until {:.0}", grant.expires);
             Ok(exit::OK)
         }
         ApprovalsCommand::Refuse { id, reason } => {
@@ -63,7 +63,7 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
         let (agent, session, level) = (&approval.agent, &approval.session, approval.level.number());
         writeln!(
             out,
-            "{}  {} by {agent} in session {session}, level {level}, until {}",
+            "{}  {} by {agent} in session {session}, level {level}, until {:.0}",
             approval.id, approval.tool, approval.expires
         )?;
         for (name, value) in &exact.call.arguments {

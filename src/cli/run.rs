@@ -116,7 +116,7 @@ fn report(outcome: &Outcome, format: Format) -> Result<u8, Failure> {
         Outcome::Done(Done { result: Err(error), .. }) => anstream::eprintln!("{error}"),
         Outcome::Asks(asks) => {
             render::objections(&mut anstream::stderr().lock(), &asks.judged)?;
-            anstream::eprintln!("  pending  {} until {}", asks.pending.id, asks.pending.expires);
+            anstream::eprintln!("  pending  {} until {:.0}", asks.pending.id, asks.pending.expires);
             anstream::eprintln!("  a person can answer with: portcullis approvals grant {}", asks.pending.id);
             anstream::eprintln!("  then make the same call again");
         }
