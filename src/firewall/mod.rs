@@ -40,6 +40,16 @@ pub struct Prepared {
 }
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
+///
+/// Nobody else can make one (invariant I1):
+///
+/// ```compile_fail,E0451
+/// use portcullis::firewall::{Cleared, Prepared};
+///
+/// fn forge(prepared: Prepared) -> Cleared {
+///     Cleared { prepared }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Cleared {
     prepared: Prepared,
