@@ -43,7 +43,7 @@ pub struct Daemon {
     gateway: Arc<Gateway>,
     workspace: PathBuf,
     address: SocketAddr,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     /// Changes whenever an approval was answered here.
     answers: watch::Sender<()>,
     closing: watch::Sender<bool>,
@@ -63,7 +63,7 @@ pub enum Refusal {
 impl Daemon {
     /// `workspace` is where agents work whose configuration names no place.
     pub fn new(gateway: Arc<Gateway>, workspace: PathBuf, address: SocketAddr) -> Self {
-        let turns = Semaphore::new(MOST_CALLS);
+        let turns = Arc::new(Semaphore::new(MOST_CALLS));
         Daemon {
             gateway,
             workspace,
@@ -76,6 +76,11 @@ impl Daemon {
 
     pub fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
+    }
+
+    /// What every call takes one of while it runs.
+    pub fn turns(&self) -> &Arc<Semaphore> {
+        &self.turns
     }
 
     pub fn workspace(&self) -> &Path {

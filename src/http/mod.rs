@@ -7,6 +7,7 @@
 //! - [`tools`]: agents list tools, make calls, and ask what became of one that waits.
 //! - [`approvals`]: people answer.
 //! - [`errands`]: the thin clients, over the Unix socket.
+//! - [`crate::mcp::http`]: agents that speak MCP, at `/mcp`.
 //! - [`openapi`]: the description of it all.
 
 mod answer;
@@ -33,6 +34,7 @@ use serde_json::json;
 pub use self::guard::Identity;
 pub use self::problem::Problem;
 use crate::daemon::{Daemon, errand};
+use crate::mcp;
 
 /// Which listener a request came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
     let guarded = gather(guarded_routes())
         .route(errand::CALL, post(errands::call))
         .route(errand::JUDGE, post(errands::judge))
+        .merge(mcp(&daemon))
         .route_layer(from_fn_with_state(Arc::clone(&daemon), guard::authenticate));
     gather(open_routes())
         .merge(guarded)
@@ -78,6 +81,13 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&daemon), guard::same_site))
         .layer(from_fn(log::requests))
         .with_state(daemon)
+}
+
+/// The MCP server. It ends with the daemon.
+fn mcp(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
+    let (gateway, turns, stopping) = (Arc::clone(daemon.gateway()), Arc::clone(daemon.turns()), Arc::clone(daemon));
+    let stop = async move { stopping.closed().await };
+    mcp::http::service(gateway, daemon.workspace().to_owned(), turns, mcp::Patience::default(), stop)
 }
 
 async fn health(State(daemon): State<Arc<Daemon>>) -> Response {

@@ -1,7 +1,7 @@
 //! MCP over streamable HTTP, at `/mcp`.
 //!
-//! Authentication is the surrounding router's: it puts a [`Role`] into the request's extensions. Here only agents are
-//! let in, and a session belongs to the agent that began it.
+//! Authentication is the surrounding router's: it puts an [`Identity`] into the request's extensions. Here only agents
+//! are let in, and a session belongs to the agent that began it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,10 +23,14 @@ use tokio::sync::Semaphore;
 use crate::approval::Role;
 use crate::call::Digest;
 use crate::gateway::Gateway;
+use crate::http::Identity;
 use crate::mcp::{Patience, Server};
 
 /// The header in which a client may name the gateway's session, so that one history and its grants span connections.
 pub const SESSION_HEADER: &str = "portcullis-session";
+/// The header in which a client may say how many seconds its calls wait for a person.
+pub const WAIT_HEADER: &str = "portcullis-wait";
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// The most bytes of one request's body.
 const LARGEST_BODY: usize = 4 << 20;
 /// Sessions of the revisions that have them, of all agents together.
@@ -69,19 +73,31 @@ pub fn service<S: Clone + Send + Sync + 'static>(
     Router::new().route_service("/mcp", mcp).layer(from_fn_with_state(door, guard))
 }
 
-/// Whose request it is, and the gateway's session that it belongs to: named after the agent, so that no agent reaches
-/// into the history of another.
-pub(super) fn identity(extensions: &Extensions) -> Result<(String, String), ErrorData> {
-    let lost = || ErrorData::internal_error("the request lost its identity on the way", None);
-    let parts = extensions.get::<Parts>().ok_or_else(lost)?;
-    let Some(Role::Agent(agent)) = parts.extensions.get::<Role>() else { return Err(lost()) };
-    let name = match (text(&parts.headers, SESSION_HEADER), text(&parts.headers, MCP_SESSION)) {
-        (Some(chosen), _) => chosen.to_owned(),
-        // The id speaks for its holder, so it is not put on record itself.
-        (None, Some(id)) => Digest::of(id).to_string().chars().take(16).collect(),
-        (None, None) => "mcp".to_owned(),
-    };
-    Ok((agent.clone(), format!("{agent}/{name}")))
+/// What a request's head says.
+pub(super) struct Head {
+    pub agent: String,
+    /// The gateway's session, named after the agent, so that no agent reaches into the history of another.
+    pub session: String,
+    /// How long its calls wait for a person, where the client says so.
+    pub wait: Option<Duration>,
+}
+
+impl Head {
+    /// The head of the request that brought a message.
+    pub fn of(extensions: &Extensions) -> Result<Self, ErrorData> {
+        let lost = || ErrorData::internal_error("the request lost its identity on the way", None);
+        let parts = extensions.get::<Parts>().ok_or_else(lost)?;
+        let identity = parts.extensions.get::<Identity>().ok_or_else(lost)?;
+        let Role::Agent(agent) = &identity.role else { return Err(lost()) };
+        let name = match (text(&parts.headers, SESSION_HEADER), text(&parts.headers, MCP_SESSION)) {
+            (Some(chosen), _) => chosen.to_owned(),
+            // The id speaks for its holder, so it is not put on record itself.
+            (None, Some(id)) => Digest::of(id).to_string().chars().take(16).collect(),
+            (None, None) => "mcp".to_owned(),
+        };
+        let wait = text(&parts.headers, WAIT_HEADER).and_then(wait);
+        Ok(Head { agent: agent.clone(), session: format!("{agent}/{name}"), wait })
+    }
 }
 
 /// Who may come in.
@@ -106,12 +122,9 @@ impl Door {
 }
 
 async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    let agent = match request.extensions().get::<Role>() {
-        Some(Role::Agent(agent)) => agent.clone(),
-        Some(other) => {
-            let message = format!("{other} cannot make calls over MCP: give the client an agent's token");
-            return (StatusCode::FORBIDDEN, message).into_response();
-        }
+    let agent = match request.extensions().get::<Identity>().map(Identity::agent) {
+        Some(Ok(agent)) => agent.to_owned(),
+        Some(Err(problem)) => return problem.into_response(),
         None => return (StatusCode::UNAUTHORIZED, "present an agent's token").into_response(),
     };
     let headers = request.headers();
@@ -119,6 +132,10 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         let message = format!(
             "{SESSION_HEADER} must be 1 to {LONGEST_SESSION_NAME} letters, digits, `.`, `_` or `-`, and be given once"
         );
+        return (StatusCode::BAD_REQUEST, message).into_response();
+    }
+    if headers.get(WAIT_HEADER).is_some() && text(headers, WAIT_HEADER).and_then(wait).is_none() {
+        let message = format!("{WAIT_HEADER} must be seconds from 0 to {}, and be given once", LONGEST_WAIT.as_secs());
         return (StatusCode::BAD_REQUEST, message).into_response();
     }
     let begins = match headers.get(MCP_SESSION) {
@@ -147,6 +164,11 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(first)
+}
+
+fn wait(seconds: &str) -> Option<Duration> {
+    let plain = seconds.bytes().all(|byte| byte.is_ascii_digit());
+    seconds.parse().ok().map(Duration::from_secs).filter(|time| plain && *time <= LONGEST_WAIT)
 }
 
 fn is_session(name: &str) -> bool {

@@ -16,8 +16,9 @@ use tokio::time::Instant;
 
 use crate::call::{Origin, Request};
 use crate::gateway::{Caller, Gateway, Judged, Outcome};
+use crate::mcp::http::Head;
 use crate::mcp::wait::{self, Answer, Patience};
-use crate::mcp::{answer, http, listing};
+use crate::mcp::{answer, listing};
 use crate::verdict::{Finding, Severity};
 
 /// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
@@ -63,7 +64,7 @@ impl Server {
         Self::new(gateway, who, patience, Arc::new(Semaphore::new(TURNS as usize)))
     }
 
-    /// A server whose requests are authenticated one by one; see [`http::service`].
+    /// A server whose requests are authenticated one by one; see [`crate::mcp::http::service`].
     pub(super) fn authenticated(
         gateway: Arc<Gateway>,
         workspace: PathBuf,
@@ -83,18 +84,18 @@ impl Server {
         let _ = self.shared.turns.acquire_many(TURNS).await;
     }
 
-    fn caller(&self, extensions: &Extensions) -> Result<Arc<Caller>, ErrorData> {
+    /// Whose request it is, and how long its calls may wait.
+    fn caller(&self, extensions: &Extensions) -> Result<(Arc<Caller>, Patience), ErrorData> {
+        let Shared { gateway, patience, .. } = &*self.shared;
         match &self.who {
-            Who::One(caller) => Ok(Arc::clone(caller)),
+            Who::One(caller) => Ok((Arc::clone(caller), *patience)),
             Who::Authenticated(workspace) => {
-                let (agent, session) = http::identity(extensions)?;
-                let gateway = &self.shared.gateway;
-                let caller = match gateway.caller(Some(&agent), &session, None) {
-                    Ok(Caller { bound: false, .. }) => gateway.caller(Some(&agent), &session, Some(workspace)),
-                    chosen => chosen,
-                };
+                let Head { agent, session, wait } = Head::of(extensions)?;
+                let caller = gateway.caller_from(Some(&agent), &session, None, workspace);
                 let caller = caller.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-                Ok(Arc::new(Caller { origin: Origin::Mcp, ..caller }))
+                // A workspace that nobody chose is the daemon's own, and calls stay in it.
+                let caller = Arc::new(Caller { origin: Origin::Mcp, bound: true, ..caller });
+                Ok((caller, wait.map_or(*patience, Patience::of)))
             }
         }
     }
@@ -110,7 +111,7 @@ impl Server {
             let message = format!("{UNDER_WAY} calls are under way; make this one again when some have ended");
             return Err(ErrorData::new(BUSY, message, None));
         };
-        let caller = self.caller(&context.extensions)?;
+        let (caller, patience) = self.caller(&context.extensions)?;
         let request = Request { caller_id: Some(context.id.to_string()), ..caller.request(tool, arguments) };
         let mut since = None;
         loop {
@@ -120,8 +121,7 @@ impl Server {
                 Outcome::Asks(asks) => asks,
             };
             let since = *since.get_or_insert_with(Instant::now);
-            let Shared { gateway, patience, .. } = &*self.shared;
-            match wait::for_answer(gateway, &asks.pending, context, *patience, since).await {
+            match wait::for_answer(&self.shared.gateway, &asks.pending, context, patience, since).await {
                 Answer::Granted => {}
                 Answer::Refused(approval) => return Ok(answer::refused(&asks, &approval)),
                 Answer::None => return Ok(answer::pending(&asks)),
@@ -172,7 +172,7 @@ impl ServerHandler for Server {
         if params.is_some_and(|params| params.cursor.is_some()) {
             return Err(ErrorData::invalid_params("the list has one page: leave `cursor` out", None));
         }
-        let caller = self.caller(&context.extensions)?;
+        let (caller, _) = self.caller(&context.extensions)?;
         let gateway = Arc::clone(&self.shared.gateway);
         let offered = tokio::task::spawn_blocking(move || gateway.offers(&caller)).await;
         let offered = offered.map_err(|_| ErrorData::internal_error("the tools could not be listed", None))?;

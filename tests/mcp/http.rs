@@ -1,85 +1,45 @@
-//! Over streamable HTTP, both revisions, with a router around it that authenticates as the gateway's does.
+//! Over streamable HTTP, both revisions, against the daemon.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::TcpStream;
 
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
-use portcullis::approval::Role;
-use portcullis::config::{Config, Places};
-use portcullis::gateway::Gateway;
-use portcullis::mcp::{self, Patience};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, oneshot};
 
 use crate::client::{ERAS, Era, LONG, decision, pending, text, until};
 use crate::common::World;
+use crate::served::Served;
 
-/// A server on loopback for the length of a test.
+/// The daemon, with two agents.
 struct Server {
-    address: SocketAddr,
-    runtime: Option<tokio::runtime::Runtime>,
-    stop: Option<oneshot::Sender<()>>,
+    served: Served,
 }
 
 impl Server {
     fn start(world: &World) -> Server {
-        let places =
-            Places { system: None, config: world.config(), state: world.state(), home: world.home().to_owned() };
-        let gateway = Gateway::open(Config::load(places).expect("a configuration")).expect("a gateway");
-        let patience = Patience { silent: std::time::Duration::ZERO, ..Patience::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.set_nonblocking(true).expect("a socket");
-        let address = listener.local_addr().expect("an address");
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_stack_size(16 << 20)
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let (stop, stopped) = oneshot::channel();
-        let workspace = world.workspace();
-        runtime.spawn(async move {
-            let stopped = async move { drop(stopped.await) };
-            let turns = Arc::new(Semaphore::new(16));
-            let router = mcp::http::service(Arc::new(gateway), workspace, turns, patience, stopped);
-            let router = router.layer(from_fn(authenticate)).with_state(());
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-            axum::serve(listener, router).await.expect("it serves");
-        });
-        Server { address, runtime: Some(runtime), stop: Some(stop) }
+        Server { served: Served::start(world) }
     }
 
-    fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).expect("a connection");
+    fn token(&self, who: &str) -> String {
+        if who == "boss" { self.served.operator() } else { self.served.agent(who) }
+    }
+
+    fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.served.address).expect("a connection");
         stream.set_read_timeout(Some(LONG)).expect("a time limit");
         let mut head = format!("{method} /mcp HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
         for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("the server reads");
-        Answer::read(stream)
+        // A server that refuses a request need not read all of it.
+        let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
+        stream
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+    fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        Answer::read(self.open(method, headers, body))
     }
-}
-
-/// `Bearer NAME` is agent NAME here, and `Bearer boss` is no agent.
-async fn authenticate(mut request: Request, next: Next) -> axum::response::Response {
-    let token = request.headers().get("authorization").and_then(|v| v.to_str().ok()).map(str::to_owned);
-    match token.as_deref().and_then(|token| token.strip_prefix("Bearer ")) {
-        Some("boss") => drop(request.extensions_mut().insert(Role::Operator("boss".into()))),
-        Some(agent) => drop(request.extensions_mut().insert(Role::Agent(agent.into()))),
-        None => {}
-    }
-    next.run(request).await
 }
 
 /// An HTTP answer, its body taken out of chunks and events.
@@ -172,16 +132,21 @@ impl<'a> Client<'a> {
     }
 
     fn ask_with(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Answer {
+        Answer::read(self.open(method, params, more))
+    }
+
+    fn open(&self, method: &str, params: Value, more: &[(&str, &str)]) -> TcpStream {
         let name = params["name"].as_str().unwrap_or("").to_owned();
         let params = self.era.params(params);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let token = format!("Bearer {}", self.agent);
+        let token = format!("Bearer {}", self.server.token(self.agent));
         let modern = self.era == Era::Stateless;
         let mut headers = vec![
             ("Host", "127.0.0.1"),
             ("Authorization", &*token),
             ("Content-Type", "application/json"),
             ("Accept", "application/json, text/event-stream"),
+            ("Portcullis-Wait", "0"),
             ("Mcp-Session-Id", &self.session),
             ("MCP-Protocol-Version", self.era.version()),
             ("Mcp-Method", if modern { method } else { "" }),
@@ -189,7 +154,7 @@ impl<'a> Client<'a> {
         ];
         headers.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         headers.extend(more);
-        self.server.send("POST", &headers, &body)
+        self.server.open("POST", &headers, &body)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -221,13 +186,14 @@ fn calls_over_http_are_allowed_pending_granted_denied_and_failed() {
         assert_eq!((&tools[0]["name"], &tools[5]["name"]), (&json!("Bash"), &json!("Read")), "{era:?}: {tools}");
         let read = client.call("Read", json!({ "path": "hello.txt" }));
         assert!(text(&read).contains("good morning"), "{era:?}: {read}");
-        let write = json!({ "path": "new.txt", "content": "x" });
-        let id = pending(&client.call("Write", write.clone()));
-        assert!(!world.workspace().join("new.txt").exists(), "{era:?}: it ran before anybody answered");
+        let bash = json!({ "command": "touch made; ls; cat /etc/shadow" });
+        let id = pending(&client.call("Bash", bash.clone()));
+        assert!(!world.workspace().join("made").exists(), "{era:?}: it ran before anybody answered");
         assert_eq!(world.run(["approvals", "grant", &id]).code, 0, "{era:?}");
-        let done = client.call("Write", write);
-        assert_eq!((decision(&done), &done["isError"]), ("allow", &json!(false)), "{era:?}: {done}");
-        assert!(world.workspace().join("new.txt").exists(), "{era:?}: {done}");
+        let ran = client.call("Bash", bash);
+        assert_eq!(decision(&ran), "allow", "{era:?}: {ran}");
+        assert!(text(&ran).contains("made\n"), "{era:?}: {ran}");
+        assert!(text(&ran).contains("/etc/shadow: Permission denied"), "{era:?}: it was not confined: {ran}");
         let denied = client.call("Bash", json!({ "command": "rm -rf /" }));
         assert!(text(&denied).starts_with("DENIED by portcullis: "), "{era:?}: {denied}");
         let failed = client.call("Read", json!({ "path": "missing.txt" }));
@@ -265,17 +231,22 @@ fn i7_only_agents_make_calls_and_a_session_is_its_agents() {
     let server = Server::start(&world);
     for era in ERAS {
         let client = Client::begun(&server, era, "a");
-        let boss = client.ask_with("tools/list", json!({}), &[("Authorization", "Bearer boss")]);
+        let boss = client.ask_with(
+            "tools/list",
+            json!({}),
+            &[("Authorization", &*format!("Bearer {}", server.token("boss")))],
+        );
         assert_eq!(boss.status, 403, "{era:?}: {boss:?}");
         let nobody = client.ask_with("tools/list", json!({}), &[("Authorization", "")]);
         assert_eq!(nobody.status, 401, "{era:?}: {nobody:?}");
     }
     let client = Client::begun(&server, Era::Handshake, "a");
     let thief = Client { agent: "b", session: client.session.clone(), ..client };
+    let token = format!("Bearer {}", server.token("b"));
     for method in ["POST", "GET", "DELETE"] {
         let headers = [
             ("Host", "localhost"),
-            ("Authorization", "Bearer b"),
+            ("Authorization", &*token),
             ("Accept", "application/json, text/event-stream"),
             ("Content-Type", "application/json"),
             ("Mcp-Session-Id", &*client.session),
@@ -295,18 +266,22 @@ fn i7_only_agents_make_calls_and_a_session_is_its_agents() {
 fn hosts_origins_and_headers_are_checked() {
     let world = world();
     let server = Server::start(&world);
+    let own = format!("http://{}", server.served.address);
     for era in ERAS {
         let client = Client::begun(&server, era, "a");
         let list = |more: &[(&str, &str)]| client.ask_with("tools/list", json!({}), more);
         for (name, value, status) in [
-            ("Host", "evil.example", 403),
-            ("Host", "localhost.evil.example", 403),
+            ("Host", "evil.example", 421),
+            ("Host", "localhost.evil.example", 421),
             ("Host", "127.0.0.1:8460", 200),
             ("Host", "[::1]:8460", 200),
             ("Origin", "http://evil.example", 403),
             ("Origin", "null", 403),
             ("Origin", "https://localhost", 403),
-            ("Origin", "http://localhost:6274", 200),
+            ("Origin", "http://localhost:6274", 403),
+            ("Origin", &own, 200),
+            ("Portcullis-Wait", "-1", 400),
+            ("Portcullis-Wait", "3601", 400),
             ("Content-Type", "text/plain", 415),
             ("Accept", "text/html", 406),
             ("MCP-Protocol-Version", "1999-01-01", 400),
@@ -350,21 +325,46 @@ fn a_call_that_asks_waits_with_progress_and_runs_when_granted() {
 }
 
 #[test]
-fn a_server_that_stops_ends_its_streams() {
+fn a_client_that_hangs_up_ends_its_call() {
+    let world = world();
+    let server = Server::start(&world);
+    let client = Client::begun(&server, Era::Stateless, "a");
+    let arguments = json!({ "command": "touch started; sleep 60; touch ended" });
+    let id = pending(&client.call("Bash", arguments.clone()));
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let stream = client.open("tools/call", json!({ "name": "Bash", "arguments": arguments }), &[]);
+    until(|| world.workspace().join("started").exists().then_some(()));
+    drop(stream);
+    until(|| fs::read_to_string(world.log()).ok().filter(|log| log.contains("cancelled")));
+    assert!(!world.workspace().join("ended").exists(), "the command ran to its end");
+}
+
+#[test]
+fn a_daemon_that_stops_ends_its_streams_and_calls() {
     let world = world();
     let mut server = Server::start(&world);
-    let session = Client::begun(&server, Era::Handshake, "a").session;
-    let mut stream = TcpStream::connect(server.address).expect("a connection");
-    stream.set_read_timeout(Some(LONG)).expect("a time limit");
-    let head = format!(
-        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAccept: text/event-stream\r\n\
-         Mcp-Session-Id: {session}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).expect("the server reads");
+    let client = Client::begun(&server, Era::Handshake, "a");
+    let token = format!("Bearer {}", server.token("a"));
+    let headers = [
+        ("Host", "localhost"),
+        ("Authorization", &*token),
+        ("Accept", "text/event-stream"),
+        ("Mcp-Session-Id", &*client.session),
+    ];
+    let mut stream = server.open("GET", &headers, "");
     let mut first = [0; 15];
     stream.read_exact(&mut first).expect("the stream opens");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    drop(server.stop.take());
+    let arguments = json!({ "command": "touch started; sleep 60; touch ended" });
+    let id = pending(&client.call("Bash", arguments.clone()));
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let _call = client.open("tools/call", json!({ "name": "Bash", "arguments": arguments }), &[]);
+    until(|| world.workspace().join("started").exists().then_some(()));
+    server.served.signal(Signal::SIGTERM);
     let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).expect("the stream ends with the server");
+    stream.read_to_end(&mut rest).expect("the stream ends with the daemon");
+    let status = server.served.ended();
+    assert!(status.success(), "{status}: {}", server.served.log());
+    let log = fs::read_to_string(world.log()).expect("a log");
+    assert!(log.contains("cancelled"), "the call's end is not on record: {log}");
 }

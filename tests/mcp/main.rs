@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../served/mod.rs"]
+mod served;
 
 mod client;
 mod http;
