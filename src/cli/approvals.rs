@@ -60,7 +60,8 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
         writeln!(out, "no call waits for an answer")?;
     }
     for (approval, exact) in waiting {
-        let (agent, session, level) = (&approval.agent, &approval.session, approval.level.number());
+        let (agent, session) = (render::line(&approval.agent), render::line(&approval.session));
+        let level = approval.level.number();
         writeln!(
             out,
             "{}  {} by {agent} in session {session}, level {level}, until {:.0}",
@@ -68,10 +69,11 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
         )?;
         for (name, value) in &exact.call.arguments {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(out, "    {name}: {}", render::plain(&shown))?;
+            writeln!(out, "    {}: {}", render::line(name), render::block(&shown))?;
         }
+        writeln!(out, "    in: {}", render::line(&exact.call.cwd.to_string_lossy()))?;
         for (_, finding) in exact.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
-            writeln!(out, "    [{}] {}", finding.id, render::plain(&finding.message))?;
+            writeln!(out, "    [{}] {}", render::line(&finding.id), render::line(&finding.message))?;
         }
     }
     Ok(exit::OK)

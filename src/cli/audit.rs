@@ -27,6 +27,10 @@ fn log() -> Result<PathBuf, Failure> {
     if path.exists() {
         return Ok(path);
     }
+    if state.join("state.db").exists() {
+        let message = format!("the audit log {} is MISSING, although this gateway has made calls", path.display());
+        return Err(Failure { message, code: exit::DENIED });
+    }
     Err(Failure::usage(format!(
         "there is no audit log at {} yet: it begins with the first `portcullis run`",
         path.display()
@@ -39,7 +43,7 @@ fn tail(log: &Path, lines: usize, json: bool) -> Result<u8, Failure> {
         if json {
             writeln!(out, "{}", serde_json::to_string(&record)?)?;
         } else {
-            writeln!(out, "{}", render::plain(&line(&record)))?;
+            writeln!(out, "{}", render::line(&line(&record)))?;
         }
     }
     Ok(exit::OK)
@@ -115,10 +119,10 @@ fn show(log: &Path, call: &str, json: bool) -> Result<u8, Failure> {
         principal.mode,
         decided.call.origin.as_str()
     )?;
-    writeln!(out, "in        {}", render::plain(&decided.call.cwd.to_string_lossy()))?;
+    writeln!(out, "in        {}", render::line(&decided.call.cwd.to_string_lossy()))?;
     for (name, value) in &decided.call.arguments {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        writeln!(out, "{name:<9} {}", render::plain(&shown))?;
+        writeln!(out, "{:<9} {}", render::line(name), render::block(&shown))?;
     }
     writeln!(out, "answer    {} (state: {})", decided.effective, state(view.state))?;
     writeln!(out, "digest    {}", decided.digest)?;
@@ -226,6 +230,9 @@ fn head(head: &HeadState) -> Option<String> {
 
 fn report_json(report: &Report) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(report)?;
+    if let Some(calls) = value.get_mut("calls").and_then(Value::as_object_mut) {
+        calls.insert("unknown".to_owned(), Value::from(report.calls.unknown + unknown(report)));
+    }
     if let Some(map) = value.as_object_mut() {
         map.insert("sound".to_owned(), Value::from(report.sound()));
     }

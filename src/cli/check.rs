@@ -20,11 +20,11 @@ pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
         return batch(&gate, &args.who, file);
     }
     let judged = gate.judge(&run::errand(&args.who, &args.call)?)?;
-    match args.output {
-        Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged))?,
-        Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged)?,
-    }
-    Ok(run::code(judged.verdict.decision))
+    let shown = match args.output {
+        Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged)),
+        Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged),
+    };
+    Ok(render::told(shown, run::code(judged.verdict.decision)))
 }
 
 /// One line of a batch.
@@ -82,10 +82,11 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
             }
         };
         worst = worst.max(judged.verdict.decision);
-        writeln!(out, "{}", render::json(Some(&id), &judged))?;
+        if let Err(error) = writeln!(out, "{}", render::json(Some(&id), &judged)) {
+            return Ok(render::told(Err(error), run::code(worst)));
+        }
     }
-    out.flush()?;
-    Ok(run::code(worst))
+    Ok(render::told(out.flush(), run::code(worst)))
 }
 
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {

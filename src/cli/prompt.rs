@@ -28,9 +28,9 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
     if let Some(call) = &asks.judged.call {
         for (name, value) in &call.arguments {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(err, "  {name:<8} {}", render::plain(&shown))?;
+            writeln!(err, "  {:<8} {}", render::line(name), render::block(&shown))?;
         }
-        writeln!(err, "  in       {}", render::plain(&call.cwd.to_string_lossy()))?;
+        writeln!(err, "  in       {}", render::line(&call.cwd.to_string_lossy()))?;
     }
     if let Some(sandbox) = asks.judged.facts.as_ref().and_then(|f| f.sandbox.as_ref()) {
         let network = if sandbox.network { "on" } else { "off" };

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::cli::exit;
 use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
 
@@ -36,7 +37,7 @@ fn weight(severity: Severity) -> &'static str {
 pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let verdict = &judged.verdict;
     let style = colour(verdict.decision);
-    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, judged.tool)?;
+    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, line(&judged.tool))?;
     let command = judged.command();
     for finding in &verdict.notes {
         self::finding(out, "call", finding, command)?;
@@ -54,7 +55,7 @@ pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
 /// Writes only what stands against the call.
 pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let style = colour(judged.verdict.decision);
-    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", judged.verdict.decision, judged.tool)?;
+    writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", judged.verdict.decision, line(&judged.tool))?;
     for (stage, finding) in judged.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
         self::finding(out, stage.map_or("call", |s| s.as_str()), finding, judged.command())?;
     }
@@ -63,18 +64,18 @@ pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
 
 fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
     let style = colour(finding.severity.decision());
-    let message = plain(&finding.message);
+    let message = line(&finding.message);
     writeln!(
         out,
         "  {stage:<8} {style}{}{style:#} {DIM}({}){DIM:#} {message}",
-        plain(&finding.id),
+        line(&finding.id),
         weight(finding.severity)
     )?;
     if let (Some(span), Some(command)) = (&finding.span, command) {
         quote(out, command, span.clone())?;
     }
     if let Some(safer) = &finding.safer {
-        writeln!(out, "           {DIM}instead:{DIM:#} {}", plain(safer))?;
+        writeln!(out, "           {DIM}instead:{DIM:#} {}", line(safer))?;
     }
     Ok(())
 }
@@ -110,6 +111,29 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
+/// The same on one line: what is somebody's words cannot pass for a line of ours.
+pub fn line(text: &str) -> String {
+    plain(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// The same for a text that may have several lines: those after the first are marked as a continuation.
+pub fn block(text: &str) -> String {
+    plain(text).replace('\n', "\n        | ")
+}
+
+/// The exit code of a decision that was to be shown. Where it could not be, that must not look like another decision.
+pub fn told(shown: io::Result<()>, code: u8) -> u8 {
+    match shown {
+        Ok(()) => code,
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
+        Err(error) => {
+            super::complain(&format!("the answer could not be written: {error}"));
+            if code == exit::OK { exit::INTERNAL } else { code }
+        }
+    }
+}
+
 /// The judgement as data, after the id of the question where it has one.
 pub fn json(id: Option<&Value>, judged: &Judged) -> Value {
     let mut line = serde_json::Map::new();
@@ -128,6 +152,8 @@ mod tests {
     fn text_from_a_call_cannot_repaint_the_terminal() {
         assert_eq!(plain("a\u{1b}[2Jb\u{202e}c"), "a\\u{1b}[2Jb\\u{202e}c");
         assert_eq!(plain("naïve 你好"), "naïve 你好");
+        assert_eq!(line("a\n  policy   allow"), "a\\n  policy   allow", "a line of its own could pass for one of ours");
+        assert_eq!(block("ls\n    [x] harmless"), "ls\n        |     [x] harmless");
     }
 
     #[test]

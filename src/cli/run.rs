@@ -31,7 +31,7 @@ pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
             }
         }
     }
-    report(&outcome, args.output)
+    Ok(render::told(report(&outcome, args.output), exit_code(&outcome)))
 }
 
 /// Whose call it is, from the command line and the configuration.
@@ -98,10 +98,9 @@ pub(super) fn code(decision: Decision) -> u8 {
     }
 }
 
-fn report(outcome: &Outcome, format: Format) -> Result<u8, Failure> {
+fn report(outcome: &Outcome, format: Format) -> io::Result<()> {
     if format == Format::Json {
-        writeln!(io::stdout(), "{}", as_json(outcome))?;
-        return Ok(exit_code(outcome));
+        return writeln!(io::stdout(), "{}", as_json(outcome));
     }
     match outcome {
         Outcome::Done(Done { result: Ok(output), .. }) => {
@@ -122,7 +121,7 @@ fn report(outcome: &Outcome, format: Format) -> Result<u8, Failure> {
         }
         Outcome::Denied(judged) => render::objections(&mut anstream::stderr().lock(), judged)?,
     }
-    Ok(exit_code(outcome))
+    Ok(())
 }
 
 fn exit_code(outcome: &Outcome) -> u8 {

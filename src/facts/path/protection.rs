@@ -169,7 +169,36 @@ const STANDARD: &[Group] = &[
         &[".claude/**", ".cursor/**", ".mcp.json", ".vscode/**", ".codex/**", ".gemini/**", ".idea/**"],
         &[],
     ),
-    (Guarded::Change, ProtectedAction::Deny, &[".portcullis.toml"], &[]),
+    // What tells agents what to do.
+    (Guarded::Change, ProtectedAction::Ask, &["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules"], &[]),
+    // What other tools run by themselves: on a commit, in a rebase, on a server, when they start.
+    (
+        Guarded::Change,
+        ProtectedAction::Ask,
+        &[
+            ".husky/**",
+            ".pre-commit-config.yaml",
+            ".git/rebase-merge/**",
+            ".git/rebase-apply/**",
+            ".git/worktrees/**/gitdir",
+            ".github/workflows/**",
+            ".gitlab-ci.yml",
+            ".devcontainer/**",
+            ".cargo/config",
+            ".cargo/config.toml",
+            ".gdbinit",
+            ".vimrc",
+            ".exrc",
+            ".tmux.conf",
+            "mise.toml",
+            ".mise.toml",
+            "pip.conf",
+            ".yarnrc",
+            ".yarnrc.yml",
+        ],
+        &[],
+    ),
+    (Guarded::Change, ProtectedAction::Deny, &[".portcullis.toml", ".portcullis/**"], &[]),
 ];
 
 /// The rules that hold where the configuration says nothing else.
