@@ -25,7 +25,7 @@ PROGRAM, URL = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
 def server(mode):
     if URL is None:
         return StdioServerParameters(command=PROGRAM, args=["mcp", "serve", "--wait", "0"], env=dict(os.environ))
-    headers = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}", "Portcullis-Session": f"python-{mode}"}
+    headers = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}", "Portcullis-Session": f"python-{mode}", "Portcullis-Wait": "0"}
     return streamable_http_client(URL, http_client=httpx2.AsyncClient(headers=headers, timeout=60))
 
 

@@ -22,7 +22,7 @@ function transport(name) {
   if (!url) {
     return new StdioClientTransport({ command: program, args: ["mcp", "serve", "--wait", "0"], env: process.env });
   }
-  const headers = { Authorization: `Bearer ${process.env.MCP_TOKEN}`, "Portcullis-Session": `typescript-${name}` };
+  const headers = { Authorization: `Bearer ${process.env.MCP_TOKEN}`, "Portcullis-Session": `typescript-${name}`, "Portcullis-Wait": "0" };
   return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
 }
 
