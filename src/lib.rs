@@ -20,6 +20,8 @@ pub mod cli;
 pub mod config;
 pub mod facts;
 pub mod firewall;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gateway;
 pub mod registry;
 pub mod sandbox;

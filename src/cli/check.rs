@@ -47,8 +47,7 @@ fn no_arguments() -> Value {
 /// The most bytes of one line that are read; a longer one is denied as a whole.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// Judges every line; exits with the code of the gravest decision. A line that cannot be read is denied like any other
-/// call that cannot be judged, and the rest goes on.
+/// Judges every line; exits with the code of the gravest decision.
 fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure> {
     let mut input: Box<dyn BufRead> = if file == Path::new("-") {
         Box::new(BufReader::new(io::stdin()))
@@ -57,16 +56,29 @@ fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure>
         Box::new(BufReader::new(opened))
     };
     let mut out = BufWriter::new(io::stdout().lock());
+    let worst = judge_lines(gateway, caller, &mut input, &mut out)?;
+    out.flush()?;
+    Ok(run::code(worst))
+}
+
+/// Answers every line that is not blank with one line, and gives the gravest decision. A line that cannot be read is
+/// denied like any other call that cannot be judged, and the rest goes on.
+pub(crate) fn judge_lines(
+    gateway: &Gateway,
+    caller: &Caller,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> io::Result<Decision> {
     let mut worst = Decision::Allow;
     let mut bytes = Vec::new();
     for number in 1u64.. {
         bytes.clear();
-        if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+        if (&mut *input).take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
             break;
         }
         let too_long = !bytes.ends_with(b"\n") && bytes.len() as u64 == LONGEST_LINE;
         if too_long {
-            skip_line(&mut input)?;
+            skip_line(input)?;
         }
         if bytes.trim_ascii().is_empty() {
             continue;
@@ -85,8 +97,7 @@ fn batch(gateway: &Gateway, caller: &Caller, file: &Path) -> Result<u8, Failure>
         worst = worst.max(judged.verdict.decision);
         writeln!(out, "{}", render::json(Some(&id), &judged))?;
     }
-    out.flush()?;
-    Ok(run::code(worst))
+    Ok(worst)
 }
 
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {

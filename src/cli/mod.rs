@@ -20,6 +20,7 @@ use std::thread;
 use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
+pub(crate) use self::check::judge_lines;
 
 /// Exit codes, the same for every subcommand (`run` adds the command's own).
 pub mod exit {
