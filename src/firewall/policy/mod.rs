@@ -5,6 +5,7 @@
 //! without an approval and what they answer with one.
 
 mod diagnostic;
+mod guard;
 mod judge;
 mod lint;
 mod load;

@@ -15,6 +15,8 @@ use cedar_policy_core::ast::{Expr, ExprKind, Literal, PrincipalOrResourceConstra
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
+use crate::firewall::policy::guard::{Truth, View};
+
 /// One policy, compiled.
 #[derive(Debug)]
 pub struct Rule {
@@ -110,9 +112,13 @@ pub fn evaluate<'a>(
     entities: &Entities,
 ) -> Outcome<'a> {
     let evaluator = Evaluator::new(request.as_ref().clone(), entities.as_ref(), Extensions::all_available());
+    let view = View::new(request.as_ref(), entities.as_ref());
     let no_slots = HashMap::new();
     let mut outcome = Outcome::default();
     for rule in slice.iter().filter(|rule| wanted(rule)) {
+        if view.look(&rule.condition) == Truth::False {
+            continue;
+        }
         match evaluator.interpret(&rule.condition, &no_slots) {
             Ok(value) => match value.value_kind() {
                 ValueKind::Lit(Literal::Bool(true)) => outcome.satisfied(rule),
