@@ -68,7 +68,8 @@ fn sound(text: &str, facts: &CommandFacts) {
     let within = |finding: &Finding| finding.span.as_ref().is_none_or(|span| text.get(span.clone()).is_some());
     let beyond = facts.findings.iter().find(|finding| !within(finding));
     assert_eq!(beyond, None, "the place of a finding is no part of the text {text:?}");
-    let paths = facts.paths.iter().find(|used| used.path.as_ref().is_some_and(|path| !path.starts_with('/')));
+    let absolute = |path: &String| path.starts_with('/') || path.get(1..3) == Some(":\\");
+    let paths = facts.paths.iter().find(|used| !used.path.as_ref().is_none_or(absolute));
     assert_eq!(paths, None, "a path that {text:?} uses is not absolute");
     let recorded = serde_json::to_string(facts).expect("facts can be recorded");
     let replayed: CommandFacts = serde_json::from_str(&recorded).expect("recorded facts can be read");

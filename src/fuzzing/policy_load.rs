@@ -1,7 +1,10 @@
 //! Loading policies, from any text.
 
+use std::panic::resume_unwind;
 use std::sync::LazyLock;
+use std::thread;
 
+use cedar_policy::{Effect, Schema};
 use jiff::Timestamp;
 use miette::{GraphicalReportHandler, GraphicalTheme, Severity as Weight};
 
@@ -9,13 +12,18 @@ use super::decide::TOOLS;
 use crate::call::{Call, Mode, Origin, Principal};
 use crate::facts::path::{Access, PathFact};
 use crate::facts::{Facts, Scope, SessionFacts};
-use crate::firewall::policy::{Policies, Problem, Source, Trust, judge};
+use crate::firewall::policy::{Policies, PolicyError, Problem, Source, Trust, judge, load};
 use crate::registry::{Definition, Sensitivity};
 use crate::verdict::{Decision, Finding, Stage, StageVerdict};
 
 const FILE: &str = "fuzz.cedar";
 
 static DEFINITIONS: LazyLock<Vec<&Definition>> = LazyLock::new(|| TOOLS.all().map(|tool| tool.definition()).collect());
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let empty = Policies::load(Vec::new(), &DEFINITIONS).expect("no policies load");
+    Schema::from_cedarschema_str(empty.schema()).expect("the schema is sound").0
+});
 
 /// Any text either loads, or every reason why not is told with its place. What loaded decides, without an error other
 /// than of arithmetic, which denies; a workspace's policies only forbid.
@@ -26,8 +34,12 @@ static DEFINITIONS: LazyLock<Vec<&Definition>> = LazyLock::new(|| TOOLS.all().ma
 pub fn policy_load(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for trust in [Trust::Operator, Trust::Workspace] {
-        match Policies::load(vec![Source::new(FILE, &*text, trust)], &DEFINITIONS) {
-            Ok(policies) => decides(&text, trust, &policies),
+        let source = Source::new(FILE, &*text, trust);
+        match validates(&source) {
+            Ok(()) => match Policies::load(vec![source], &DEFINITIONS) {
+                Ok(policies) => decides(&text, trust, &policies),
+                Err(error) => panic!("{text:?} validates and does not load: {error}"),
+            },
             Err(error) => {
                 let grave = |problem: &&Problem| problem.severity == Weight::Error;
                 assert!(error.problems.iter().any(|p| grave(&p)), "refused without a reason: {text:?}");
@@ -35,6 +47,16 @@ pub fn policy_load(data: &[u8]) {
             }
         }
     }
+}
+
+/// The part of loading that needs no schema of its own, on a stack like that of loading.
+fn validates(source: &Source) -> Result<(), PolicyError> {
+    let schema = &*SCHEMA;
+    thread::scope(|scope| {
+        let work = || load(std::slice::from_ref(source), schema).map(drop);
+        let thread = thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, work).expect("a thread starts");
+        thread.join().unwrap_or_else(|panicked| resume_unwind(panicked))
+    })
 }
 
 fn tells_its_place(text: &str, problem: &Problem) {
@@ -56,7 +78,7 @@ fn decides(text: &str, trust: Trust, policies: &Policies) {
     policies.warnings().iter().for_each(|problem| tells_its_place(text, problem));
     for policy in policies.iter() {
         assert!(
-            trust == Trust::Operator || policy.effect == cedar_policy::Effect::Forbid,
+            trust == Trust::Operator || policy.effect == Effect::Forbid,
             "a workspace's policy permits: {policy:?}"
         );
         assert!(text.contains(&policy.text), "a policy that is not in the text: {policy:?}");
