@@ -1,7 +1,9 @@
 //! The path guard against the kernel: a small random tree, a path, and where `openat2(2)` itself says that it lands.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -90,22 +92,30 @@ fn place(input: &mut Input<'_>, top: &Path) -> PathBuf {
     place
 }
 
-/// One change of the tree. One that is not possible changes nothing.
+/// One change of the tree, never outside of it. One that is not possible changes nothing.
 fn grow(input: &mut Input<'_>, top: &Path) {
     let kind = input.byte() % 8;
     let place = place(input, top);
-    if let Some(parent) = place.parent()
-        && parent.parent() != Some(top)
-    {
+    let Some(parent) = place.parent() else { return };
+    if parent.parent().is_some_and(|above| within(above, top)) {
         let _ = fs::create_dir(parent);
+    }
+    if !within(parent, top) {
+        return;
     }
     let _ = match kind {
         0 | 1 => fs::create_dir(&place),
-        2 | 3 => fs::write(&place, place.as_os_str().as_encoded_bytes()),
+        // Never through a link, never into a pipe that nobody reads.
+        2 | 3 => File::create_new(&place).and_then(|mut file| file.write_all(place.as_os_str().as_bytes())),
         4 | 5 => symlink(name(input, top), &place),
         6 => fs::hard_link(self::place(input, top), &place),
         _ => nix::unistd::mkfifo(&place, Mode::S_IRUSR).map_err(Into::into),
     };
+}
+
+/// Whether a directory is really below `top`, links followed.
+fn within(directory: &Path, top: &Path) -> bool {
+    fs::canonicalize(directory).is_ok_and(|real| real.starts_with(top) && real != top)
 }
 
 fn ask_kernel(path: &Path, follow: bool) -> Result<Truth, Errno> {
@@ -118,7 +128,7 @@ fn ask_kernel(path: &Path, follow: bool) -> Result<Truth, Errno> {
         }
     };
     let landing = readlink(Path::new(&format!("/proc/self/fd/{}", handle.as_raw_fd())))?;
-    let meta = fs::File::from(handle).metadata().expect("an open file has a state");
+    let meta = File::from(handle).metadata().expect("an open file has a state");
     Ok(Truth { landing: landing.into(), identity: (meta.dev(), meta.ino()), is_file: meta.is_file() })
 }
 
