@@ -22,6 +22,8 @@ pub mod config;
 pub mod daemon;
 pub mod facts;
 pub mod firewall;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gateway;
 pub mod http;
 pub mod mcp;

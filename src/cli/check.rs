@@ -30,13 +30,13 @@ pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
 /// One line of a batch.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+pub(crate) struct Line {
     #[serde(default)]
     id: Value,
-    tool: String,
+    pub tool: String,
     #[serde(default = "no_arguments")]
-    arguments: Value,
-    cwd: Option<PathBuf>,
+    pub arguments: Value,
+    pub cwd: Option<PathBuf>,
 }
 
 fn no_arguments() -> Value {
@@ -46,8 +46,7 @@ fn no_arguments() -> Value {
 /// The most bytes of one line that are read; a longer one is denied as a whole.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// Judges every line; exits with the code of the gravest decision. A line that cannot be read is denied like any other
-/// call that cannot be judged, and the rest goes on.
+/// Judges every line; exits with the code of the gravest decision.
 fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
     let mut input: Box<dyn BufRead> = if file == Path::new("-") {
         Box::new(BufReader::new(io::stdin()))
@@ -56,16 +55,31 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
         Box::new(BufReader::new(opened))
     };
     let mut out = BufWriter::new(io::stdout().lock());
+    let judge = |line: Line| {
+        let errand = run::described(who, line.tool, &line.arguments)?;
+        gate.judge(&Errand { cwd: line.cwd, ..errand })
+    };
+    let (worst, shown) = judge_lines::<Failure>(judge, &mut input, &mut out)?;
+    Ok(render::told(shown.and_then(|()| out.flush()), run::code(worst)))
+}
+
+/// Judges line after line and writes the answers, until the input ends or nobody takes them any more. Gives the gravest
+/// decision. A line that cannot be read is denied like any other call that cannot be judged, and the rest goes on.
+pub(crate) fn judge_lines<E: From<io::Error>>(
+    mut judge: impl FnMut(Line) -> Result<Judged, E>,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> Result<(Decision, io::Result<()>), E> {
     let mut worst = Decision::Allow;
     let mut bytes = Vec::new();
     for number in 1u64.. {
         bytes.clear();
-        if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+        if (&mut *input).take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
             break;
         }
         let too_long = !bytes.ends_with(b"\n") && bytes.len() as u64 == LONGEST_LINE;
         if too_long {
-            skip_line(&mut input)?;
+            skip_line(input)?;
         }
         if bytes.trim_ascii().is_empty() {
             continue;
@@ -74,19 +88,16 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
             (Value::Null, unreadable(number, &format!("longer than {LONGEST_LINE} bytes")))
         } else {
             match serde_json::from_slice::<Line>(&bytes) {
-                Ok(line) => {
-                    let errand = run::described(who, line.tool, &line.arguments)?;
-                    (line.id, gate.judge(&Errand { cwd: line.cwd, ..errand })?)
-                }
+                Ok(line) => (line.id.clone(), judge(line)?),
                 Err(error) => (id_of(&bytes), unreadable(number, &error.to_string())),
             }
         };
         worst = worst.max(judged.verdict.decision);
         if let Err(error) = writeln!(out, "{}", render::json(Some(&id), &judged)) {
-            return Ok(render::told(Err(error), run::code(worst)));
+            return Ok((worst, Err(error)));
         }
     }
-    Ok(render::told(out.flush(), run::code(worst)))
+    Ok((worst, Ok(())))
 }
 
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {

@@ -25,6 +25,7 @@ use std::thread;
 use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
+pub(crate) use self::check::{Line, judge_lines};
 
 /// Exit codes, the same for every subcommand (`run` adds the command's own).
 pub mod exit {
