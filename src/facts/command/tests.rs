@@ -168,3 +168,24 @@ fn findings_point_at_their_command() {
     let finding = facts.findings.iter().find(|finding| finding.severity == Severity::Fatal).expect("a fatal finding");
     assert_eq!(finding.span.clone().and_then(|span| command.get(span)), Some("rm -rf / "), "{finding:?}");
 }
+
+#[test]
+fn a_module_is_no_path_and_its_input_no_code() {
+    for command in [
+        "python3 -m pytest -q",
+        "python3 -m venv .venv",
+        "python -m pip install -r requirements.txt",
+        "python3 -mjson.tool",
+        "python3 -Im json.tool",
+    ] {
+        let paths = Guard::embedded().analyse(command, &here()).paths;
+        let invented = paths.iter().any(|used| used.access == Access::Execute);
+        assert!(!invented, "`{command}` names a module, so no path may be invented for it: {paths:?}");
+    }
+    let command = "echo 'import os; os.system(\"rm -rf /\")' | python3 -m json.tool";
+    assert_eq!(
+        decide(&Guard::embedded(), command),
+        Decision::Allow,
+        "a module reads its input as data, so it must not be judged as code"
+    );
+}
