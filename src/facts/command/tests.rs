@@ -223,3 +223,32 @@ fn numbers_of_the_input_do_not_overflow() {
     let after = "cut -c0 <<< x; rm -rf /";
     assert_eq!(decide(&Guard::embedded(), after), Decision::Deny, "what follows a bad number must still be judged");
 }
+
+#[test]
+fn something_unknown_in_a_directory_is_not_the_directory() {
+    let guard = Guard::embedded();
+    let mut here = here();
+    here.gateway.push("/tmp/gateway-test/state".into());
+    let own = |command: &str| guard.analyse(command, &here).findings.iter().any(|f| f.id == "gateway.files");
+    for command in [
+        "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; ls",
+        "rm -rf \"/tmp/$x\"",
+        "rm -rf ~/\"proj-$x\"",
+        "rm -rf ~/\"$x\"/build",
+        "rm -rf /tmp/\"gate-$x\"",
+    ] {
+        assert!(!own(command), "`{command}` names something below a directory that also holds the gateway's files");
+    }
+    for command in [
+        "rm -rf /tmp",
+        "rm -rf /tmp/*",
+        "rm -rf /tmp/gateway-test",
+        "rm -rf \"/tmp/gateway-test/state/$x\"",
+        "rm -rf \"/tmp/gateway-test/state/$x/$y/z\"",
+        "rm -rf ~/.local/state/\"portcullis$x\"",
+        "rm -rf ~/.local/state/\"portcullis/$x\"",
+        "rm -rf ~/.local",
+    ] {
+        assert!(own(command), "`{command}` can be the gateway's own files");
+    }
+}
