@@ -129,7 +129,9 @@ fn sequence(units: &[Unit], limit: usize) -> Option<Vec<Vec<Unit>>> {
         _ => (i64::from(u32::from(single(first)?)), i64::from(u32::from(single(last)?)), true),
     };
     let width = if first.starts_with('0') || last.starts_with('0') { first.len().max(last.len()) } else { 0 };
-    let count = from.abs_diff(to) / step + 1;
+    // Formatting takes no more than 65535; nobody pads numbers this far.
+    let width = width.min(255);
+    let count = (from.abs_diff(to) / step).saturating_add(1);
     let mut out = Vec::new();
     for i in 0..count.min(limit.max(1) as u64) {
         let distance = i64::try_from(i.saturating_mul(step)).unwrap_or(i64::MAX);

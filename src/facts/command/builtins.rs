@@ -110,7 +110,7 @@ fn shift(walker: &mut Walker<'_>, args: &[String]) {
     let count = args.first().and_then(|arg| arg.parse::<usize>().ok()).unwrap_or(1);
     if let Some(items) = &walker.env.positional {
         let head = items.first().cloned().unwrap_or_default();
-        let items = std::iter::once(head).chain(items.iter().skip(1 + count).cloned()).collect();
+        let items = std::iter::once(head).chain(items.iter().skip(count.saturating_add(1)).cloned()).collect();
         walker.env.positional = Some(Rc::new(items));
     }
 }

@@ -58,6 +58,20 @@ fn in_place(walker: &mut Walker<'_>, language: Language, args: &[String]) {
     walker.judge("perl", args, &acts);
 }
 
+/// What an interpreter runs that is no inline code.
+enum Source {
+    File(String),
+    /// A module by name (`-m`): neither a path operand nor code of ours.
+    Module,
+    Input,
+}
+
+impl From<Option<String>> for Source {
+    fn from(file: Option<String>) -> Self {
+        file.map_or(Source::Input, Source::File)
+    }
+}
+
 fn program(walker: &mut Walker<'_>, language: Language, name: &str, args: &[String]) {
     let (codes, file) = codes(language, name, args);
     if !codes.is_empty() {
@@ -66,17 +80,18 @@ fn program(walker: &mut Walker<'_>, language: Language, name: &str, args: &[Stri
         }
         return;
     }
-    match file.as_deref() {
-        Some("-" | "/dev/stdin") => from_input(walker, language),
-        Some(path) => {
-            let target = walker.target(path);
+    match file {
+        Source::File(path) if matches!(path.as_str(), "-" | "/dev/stdin") => from_input(walker, language),
+        Source::File(path) => {
+            let target = walker.target(&path);
             let span = walker.span.clone();
             walker.notes.path(&target, Access::Execute, span);
             if let Some(text) = walker.files.get(&target.path).cloned() {
                 code_text(walker, language, &text);
             }
         }
-        None => from_input(walker, language),
+        Source::Input => from_input(walker, language),
+        Source::Module => {}
     }
 }
 
@@ -97,7 +112,7 @@ fn code_text(walker: &mut Walker<'_>, language: Language, text: &str) {
 }
 
 /// The inline code of an interpreter's arguments, or else the file it runs.
-fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Option<String>) {
+fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Source) {
     let mut codes = Vec::new();
     let mut i = 0;
     let (code_options, valued): (&[&str], &str) = match language {
@@ -113,10 +128,10 @@ fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Optio
         if let Some(code) =
             at.and_then(|at| args.get(at + 1..)).and_then(|rest| rest.iter().find(|arg| !arg.starts_with('-')))
         {
-            return (vec![code.clone()], None);
+            return (vec![code.clone()], Source::Input);
         }
         let file = args.iter().filter(|arg| !arg.starts_with('-') && *arg != "run").map(String::clone).next();
-        return (codes, file);
+        return (codes, file.into());
     }
     while let Some(arg) = args.get(i) {
         i += 1;
@@ -137,7 +152,7 @@ fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Optio
         }
         let Some(cluster) = arg.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
             if codes.is_empty() {
-                return (codes, Some(arg.clone()));
+                return (codes, Source::File(arg.clone()));
             }
             break;
         };
@@ -164,17 +179,14 @@ fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Optio
                     i += 1;
                 }
                 if module {
-                    return (
-                        codes,
-                        Some(format!("/dev/null/{}", args.get(i.saturating_sub(1)).map_or("", String::as_str))),
-                    );
+                    return (codes, Source::Module);
                 }
                 break;
             }
         }
     }
     let file = if codes.is_empty() { args.get(i).cloned() } else { None };
-    (codes, file)
+    (codes, file.into())
 }
 
 /// sed(1): the `e` command and flag run text, `w` writes a file.

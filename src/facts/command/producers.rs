@@ -344,17 +344,18 @@ fn selected(name: &str, args: &[String], text: &str) -> String {
         let (from, to) = spec.split_once('-').unwrap_or((spec, spec));
         let from = if from.is_empty() { 1 } else { from.parse().ok()? };
         let to = if to.is_empty() { usize::MAX } else { to.parse().ok()? };
-        Some((from, to))
+        // Positions count from 1; 0 is an error of cut(1).
+        Some((from, to)).filter(|(from, _): &(usize, usize)| *from > 0)
     };
     let delimiter = options.values('d').first().cloned().unwrap_or_else(|| "\t".to_owned());
     let cut = |line: &str| -> Option<String> {
         if let Some(spec) = options.values('c').first() {
             let (from, to) = range(spec)?;
-            return Some(line.chars().skip(from - 1).take(to.saturating_sub(from).saturating_add(1)).collect());
+            return Some(line.chars().skip(from.saturating_sub(1)).take(to.saturating_sub(from).saturating_add(1)).collect());
         }
         let (from, to) = range(options.values('f').first()?)?;
         let fields: Vec<&str> =
-            line.split(delimiter.as_str()).skip(from - 1).take(to.saturating_sub(from).saturating_add(1)).collect();
+            line.split(delimiter.as_str()).skip(from.saturating_sub(1)).take(to.saturating_sub(from).saturating_add(1)).collect();
         Some(fields.join(&delimiter))
     };
     let mut out = String::new();

@@ -275,10 +275,15 @@ impl Places<'_> {
                 kinds = kinds.and(Kind::SystemDir);
             }
         }
-        for kind in [Kind::Temp, Kind::Credential, Kind::Gateway, Kind::Outside, Kind::Git] {
+        for kind in [Kind::Temp, Kind::Credential, Kind::Outside, Kind::Git] {
             if of_parent.has(kind) {
                 kinds = kinds.and(kind);
             }
+        }
+        // Something unknown in a directory is not that directory: only inside the gateway's own is it the gateway's, or
+        // where what is known of its name fits.
+        if self.here.gateway.iter().any(|own| Path::new(parent).starts_with(own) || fits(base, own)) {
+            kinds = kinds.and(Kind::Gateway);
         }
         if parent == "/dev" && listed_under_dev(base) {
             kinds = kinds.and(Kind::Disk);
@@ -486,6 +491,21 @@ impl Places<'_> {
             rest.split_once('/').map(|(_, rest)| rest)
         })
     }
+}
+
+/// Whether a path with unknown parts can name `own`, or a directory that holds it, by what is known of it. A part of
+/// which nothing is known fits nothing, and neither does a token of `mktemp`: what that names is new.
+fn fits(path: &str, own: &Path) -> bool {
+    let mut parts = own.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    });
+    path.trim_start_matches('/').split('/').all(|pattern| {
+        let open = has_unknown(pattern)
+            && (pattern.contains(super::text::TOKEN) || pattern.chars().filter(|c| !is_unknown(*c)).count() < 3);
+        // What lies below `own` belongs to it whatever its name is.
+        parts.next().is_none_or(|part| !open && matches(pattern, &part))
+    })
 }
 
 fn listed_under_dev(path: &str) -> bool {

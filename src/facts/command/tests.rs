@@ -168,3 +168,87 @@ fn findings_point_at_their_command() {
     let finding = facts.findings.iter().find(|finding| finding.severity == Severity::Fatal).expect("a fatal finding");
     assert_eq!(finding.span.clone().and_then(|span| command.get(span)), Some("rm -rf / "), "{finding:?}");
 }
+
+#[test]
+fn a_module_is_no_path_and_its_input_no_code() {
+    for command in [
+        "python3 -m pytest -q",
+        "python3 -m venv .venv",
+        "python -m pip install -r requirements.txt",
+        "python3 -mjson.tool",
+        "python3 -Im json.tool",
+    ] {
+        let paths = Guard::embedded().analyse(command, &here()).paths;
+        let invented = paths.iter().any(|used| used.access == Access::Execute);
+        assert!(!invented, "`{command}` names a module, so no path may be invented for it: {paths:?}");
+    }
+    let command = "echo 'import os; os.system(\"rm -rf /\")' | python3 -m json.tool";
+    assert_eq!(
+        decide(&Guard::embedded(), command),
+        Decision::Allow,
+        "a module reads its input as data, so it must not be judged as code"
+    );
+}
+
+#[test]
+fn numbers_of_the_input_do_not_overflow() {
+    let zeros = "0".repeat(70_000);
+    for command in [
+        "cut -c0 <<< x",
+        "cut -f0 <<< x",
+        "cut -c0-0 <<< x",
+        "cut -d: -f0-18446744073709551615 <<< x:y",
+        "cut -c18446744073709551615- <<< x",
+        "cut -c5-2 <<< x",
+        "set -- a; shift 18446744073709551615; echo $1",
+        "set -- a; shift 18446744073709551616; shift -1; echo $1",
+        "echo {-9223372036854775808..9223372036854775807}",
+        "echo {9223372036854775807..-9223372036854775808..-9223372036854775808}",
+        "echo {0..9223372036854775807..9223372036854775807}",
+        "x=abc; echo ${x: -9223372036854775808} ${x:9223372036854775807:9223372036854775807}",
+        "x=abc; echo ${x:0:-9223372036854775808} ${x:1:-9223372036854775808}",
+        "set -- a b; echo ${@:-9223372036854775808} ${@:0:9223372036854775807} ${18446744073709551615}",
+        "echo $((9223372036854775807 + 1)) $((-9223372036854775807 - 2)) $((9223372036854775807 * 2))",
+        "x=-9223372036854775808; echo $((x / -1)) $((x % -1)) $((-x)) $((1 / 0)) $((1 % 0))",
+        "printf '%d %99999999999999999999d %.*s' 99999999999999999999 1 18446744073709551615 x",
+        "head -n 18446744073709551615 <<< x; tail -n 18446744073709551615 <<< x; tail -n -1 <<< x",
+        "echo x 18446744073709551616>a 4294967295>&1 2>&18446744073709551616",
+        "python3 -c 'x = 9223372036854775807 + 9223372036854775807; y = \"a\" * -1; z = [1][18446744073709551616]'",
+        &format!("echo {{{zeros}1..2}}"),
+        &format!("echo $(({zeros}1))"),
+    ] {
+        // An overflow is a panic here, and in the gateway a call that is not judged.
+        let _ = Guard::embedded().analyse(command, &here());
+    }
+    let after = "cut -c0 <<< x; rm -rf /";
+    assert_eq!(decide(&Guard::embedded(), after), Decision::Deny, "what follows a bad number must still be judged");
+}
+
+#[test]
+fn something_unknown_in_a_directory_is_not_the_directory() {
+    let guard = Guard::embedded();
+    let mut here = here();
+    here.gateway.push("/tmp/gateway-test/state".into());
+    let own = |command: &str| guard.analyse(command, &here).findings.iter().any(|f| f.id == "gateway.files");
+    for command in [
+        "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; ls",
+        "rm -rf \"/tmp/$x\"",
+        "rm -rf ~/\"proj-$x\"",
+        "rm -rf ~/\"$x\"/build",
+        "rm -rf /tmp/\"gate-$x\"",
+    ] {
+        assert!(!own(command), "`{command}` names something below a directory that also holds the gateway's files");
+    }
+    for command in [
+        "rm -rf /tmp",
+        "rm -rf /tmp/*",
+        "rm -rf /tmp/gateway-test",
+        "rm -rf \"/tmp/gateway-test/state/$x\"",
+        "rm -rf \"/tmp/gateway-test/state/$x/$y/z\"",
+        "rm -rf ~/.local/state/\"portcullis$x\"",
+        "rm -rf ~/.local/state/\"portcullis/$x\"",
+        "rm -rf ~/.local",
+    ] {
+        assert!(own(command), "`{command}` can be the gateway's own files");
+    }
+}
