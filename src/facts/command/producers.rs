@@ -351,11 +351,16 @@ fn selected(name: &str, args: &[String], text: &str) -> String {
     let cut = |line: &str| -> Option<String> {
         if let Some(spec) = options.values('c').first() {
             let (from, to) = range(spec)?;
-            return Some(line.chars().skip(from.saturating_sub(1)).take(to.saturating_sub(from).saturating_add(1)).collect());
+            return Some(
+                line.chars().skip(from.saturating_sub(1)).take(to.saturating_sub(from).saturating_add(1)).collect(),
+            );
         }
         let (from, to) = range(options.values('f').first()?)?;
-        let fields: Vec<&str> =
-            line.split(delimiter.as_str()).skip(from.saturating_sub(1)).take(to.saturating_sub(from).saturating_add(1)).collect();
+        let fields: Vec<&str> = line
+            .split(delimiter.as_str())
+            .skip(from.saturating_sub(1))
+            .take(to.saturating_sub(from).saturating_add(1))
+            .collect();
         Some(fields.join(&delimiter))
     };
     let mut out = String::new();

@@ -273,7 +273,13 @@ impl Loading {
             sources.get(*index)
         };
         let problem = |id: &PolicyId, cedar: &dyn miette::Diagnostic| match source_of(id) {
-            Some(source) => Problem::from_cedar(source, cedar),
+            Some(source) => {
+                let mut problem = Problem::from_cedar(source, cedar);
+                // Some of Cedar's warnings say only which policy they are about.
+                let policy = self.described.get::<str>(id.as_ref());
+                problem.place = problem.place.or_else(|| policy.map(|policy| (policy.line, 1)));
+                problem
+            }
             None => Problem::of_file("the policies", cedar.to_string()),
         };
         let errors = result.validation_errors().map(|error| problem(error.policy_id(), error));
