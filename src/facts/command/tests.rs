@@ -252,3 +252,47 @@ fn something_unknown_in_a_directory_is_not_the_directory() {
         assert!(own(command), "`{command}` can be the gateway's own files");
     }
 }
+
+#[test]
+fn i6_repetition_ends_quickly_and_is_a_finding() {
+    let guard = Guard::embedded();
+    let many = |count: usize, text: &dyn Fn(usize) -> String| (0..count).map(text).collect::<String>();
+    let a = "a".repeat(20_000);
+    let stars = "*a".repeat(500);
+    let loops = |body: &str| {
+        format!("for i in {{1..199}}; do for j in {{1..199}}; do for k in {{1..199}}; do {body}; done; done; done")
+    };
+    for (what, command) in [
+        ("doubled text in python", format!("python3 -c 'x=\"a\"{}'", "\nx=x+x".repeat(60))),
+        ("doubled lists in python", format!("python3 -c 'x=[1]{}'", "\nx=[x,x]".repeat(60))),
+        ("added lists in python", format!("python3 -c 'x=[1]{}'", "\nx=x+x".repeat(60))),
+        ("nested lists in python", format!("python3 -c 'x=[1]{}'", "\nx=[x]".repeat(5000))),
+        ("repeated text in python", format!("python3 -c 'x=\"a\"{}'", "*99".repeat(60))),
+        ("array items", many(20_000, &|i| format!("a[{i}]=0;"))),
+        ("a long array", format!("a=({})", "x ".repeat(20_000)) + &many(2000, &|i| format!(";a[x{i}]=0"))),
+        ("a suffix pattern", format!("x={a}; echo ${{x%%{stars}b}}")),
+        ("a prefix pattern", format!("x={a}; echo ${{x##{stars}b}}")),
+        ("a replaced pattern", format!("x={a}; echo ${{x//[{}]{stars}/}}", "bcdef".repeat(2000))),
+        ("a replacement", format!("x={a}; echo ${{x//a/$x}}")),
+        ("redirects", format!("ls {}", ">a ".repeat(20_000))),
+        ("redirected input", format!("cat {}", "<<<a ".repeat(20_000))),
+        ("loops of a program", loops("ls")),
+        ("loops of an assignment", loops("x=1")),
+        ("loops of a test", loops("[[ a = b ]]")),
+        ("loops of an array", loops("a[$i$j$k]=1")),
+        ("sed", format!("sed s/a/{a}/g <<< {a}")),
+    ] {
+        let start = std::time::Instant::now();
+        let facts = guard.analyse(&command, &here());
+        let took = start.elapsed();
+        eprintln!("{what}: {took:?}");
+        assert!(took.as_secs() < 10, "{what}: took {took:?}, so a call of the agent could stop the gateway");
+        assert!(
+            facts.findings.iter().any(|finding| finding.id == "command.not-fully-analysed"),
+            "{what}: was cut in silence"
+        );
+    }
+    let start = std::time::Instant::now();
+    guard.analyse(&format!("tr ' -\u{10FFEE}' x <<< {a}"), &here());
+    assert!(start.elapsed().as_secs() < 10, "a range of tr over all characters took {:?}", start.elapsed());
+}

@@ -19,6 +19,12 @@ use crate::facts::path::Access;
 /// How often a loop over known text is unrolled.
 const ITERATIONS: usize = 200;
 
+/// How many commands of any kind and turns of loops there may be for each program call that is looked at.
+const STEPS: usize = 10;
+
+/// Redirects of one command beyond which each counts like a program call.
+const REDIRECTS: usize = 8;
+
 pub(super) struct Walker<'a> {
     pub guard: &'a Guard,
     pub here: &'a Surroundings,
@@ -31,6 +37,10 @@ pub(super) struct Walker<'a> {
     pub binaries: HashMap<String, String>,
     depth: usize,
     sites: usize,
+    /// Commands of any kind and turns of loops so far.
+    steps: usize,
+    /// Steps of matching patterns against text so far.
+    pub pattern_work: usize,
     /// Words of all program calls so far.
     words: usize,
     nested_bytes: usize,
@@ -63,6 +73,8 @@ impl<'a> Walker<'a> {
             binaries: HashMap::new(),
             depth: 0,
             sites: 0,
+            steps: 0,
+            pattern_work: 0,
             words: 0,
             nested_bytes: 0,
             next_descriptor: 60,
@@ -179,7 +191,8 @@ impl<'a> Walker<'a> {
     }
 
     fn exhausted(&mut self) -> bool {
-        if self.sites > self.limits.sites || self.words > self.limits.words_in_all {
+        let steps = self.limits.sites.saturating_mul(STEPS);
+        if self.sites > self.limits.sites || self.steps > steps || self.words > self.limits.words_in_all {
             self.limited("number of commands");
             return true;
         }
@@ -235,6 +248,7 @@ impl<'a> Walker<'a> {
     }
 
     pub fn command(&mut self, command: &Command) -> String {
+        self.steps += 1;
         let outer = std::mem::replace(&mut self.span, command.span.clone());
         let printed = self.deeper(|walker| walker.command_here(command)).unwrap_or_default();
         self.span = outer;
@@ -343,6 +357,7 @@ impl<'a> Walker<'a> {
                 self.limited("turns of a loop");
                 break;
             }
+            self.steps += 1;
             // A glob that nobody expanded stands for the names it matches.
             self.env.set_text(name, value);
             out.push_str(&self.list(body));
@@ -418,7 +433,11 @@ impl<'a> Walker<'a> {
     /// Applies redirects; gives those that take the command's output, with whether they append.
     pub fn redirects(&mut self, redirects: &[Redirect]) -> Vec<Output> {
         let mut outputs = Vec::new();
-        for redirect in redirects {
+        for (i, redirect) in redirects.iter().enumerate() {
+            if !self.count_site_of_redirect(i) {
+                self.limited("number of redirects");
+                break;
+            }
             let Some(word) = redirect.target.get() else { continue };
             use RedirectOperator as R;
             match redirect.operator {
@@ -611,6 +630,10 @@ impl<'a> Walker<'a> {
         self.sites <= self.limits.sites && self.words <= self.limits.words_in_all
     }
 
+    fn count_site_of_redirect(&mut self, position: usize) -> bool {
+        if position < REDIRECTS { self.words <= self.limits.words_in_all } else { self.count_site(1) }
+    }
+
     // Functions.
 
     fn define(&mut self, name: &str, body: &Rc<Command>) {
@@ -636,7 +659,8 @@ impl<'a> Walker<'a> {
 
     /// Assignments that change what later programs do.
     pub fn environment_changed(&mut self, name: &str, span: Span) {
-        let Some(Value::Text(value)) = self.env.get(name).cloned() else { return };
+        let Some(Value::Text(value)) = self.env.get(name) else { return };
+        let value = value.clone();
         let outer = std::mem::replace(&mut self.span, span);
         super::variables::assigned(self, name, &value);
         self.span = outer;
