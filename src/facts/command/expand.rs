@@ -317,6 +317,7 @@ impl Walker<'_> {
     }
 
     fn variable(&mut self, name: &str, index: Option<&str>) -> Held {
+        self.note_read(name);
         let positional = self.env.positional.clone();
         match name {
             "@" | "*" => {
