@@ -25,6 +25,9 @@ const STEPS: usize = 10;
 /// Redirects of one command beyond which each counts like a program call.
 const REDIRECTS: usize = 8;
 
+/// A variable that `local` hides: its name, its value, its other values.
+pub(super) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
+
 pub(super) struct Walker<'a> {
     pub guard: &'a Guard,
     pub here: &'a Surroundings,
@@ -38,7 +41,7 @@ pub(super) struct Walker<'a> {
     /// Variables with several possible values that the command at hand read.
     reads: BTreeSet<String>,
     /// What `local` hides, for each function being called.
-    pub locals: Vec<Vec<(String, Option<Value>, Option<Vec<Value>>)>>,
+    pub locals: Vec<Vec<Hidden>>,
     depth: usize,
     sites: usize,
     /// Commands of any kind and turns of loops so far.
