@@ -286,7 +286,12 @@ fn pure(walker: &Walker<'_>, name: &str, last: &str, receiver: Option<&Value>, a
             receiver.cloned()?
         }
         "replace" if receiver.is_some() && args.len() == 2 => {
-            Value::Text(text(receiver).replace(&text(first), &text(args.get(1))))
+            let (source, from, to) = (text(receiver), text(first), text(args.get(1)));
+            let added = source.matches(from.as_str()).count().saturating_mul(to.len());
+            if source.len().saturating_add(added) > walker.limits.text {
+                return Some(Value::Unknown);
+            }
+            Value::Text(source.replace(&from, &to))
         }
         "split" if receiver.is_some() => {
             let source = text(receiver);

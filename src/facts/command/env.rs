@@ -9,6 +9,8 @@ use super::syntax::Command;
 #[derive(Clone, Debug)]
 pub(super) struct Env {
     pub variables: Rc<HashMap<String, Value>>,
+    /// Other values that variables may hold, where branches that may or may not have run left them different.
+    pub alternatives: Rc<HashMap<String, Vec<Value>>>,
     /// `declare -n`: names that stand for other names.
     pub references: Rc<HashMap<String, String>>,
     pub functions: Rc<HashMap<String, Rc<Command>>>,
@@ -33,6 +35,16 @@ pub(super) struct Env {
     pub remote: bool,
 }
 
+/// How many other values of a variable are followed.
+const ALTERNATIVES: usize = 8;
+
+/// The variables at a point of the script.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub variables: Rc<HashMap<String, Value>>,
+    pub alternatives: Rc<HashMap<String, Vec<Value>>>,
+}
+
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
@@ -46,6 +58,7 @@ impl Env {
     pub fn new(cwd: String) -> Self {
         Env {
             variables: Rc::default(),
+            alternatives: Rc::default(),
             references: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
@@ -64,6 +77,34 @@ impl Env {
 
     pub fn set(&mut self, name: &str, value: Value) {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        if self.alternatives.contains_key(name) {
+            Rc::make_mut(&mut self.alternatives).remove(name);
+        }
+    }
+
+    pub fn held(&self) -> Held {
+        Held { variables: Rc::clone(&self.variables), alternatives: Rc::clone(&self.alternatives) }
+    }
+
+    pub fn hold(&mut self, held: Held) {
+        self.variables = held.variables;
+        self.alternatives = held.alternatives;
+    }
+
+    /// One more value that a variable may hold; false where there are too many.
+    pub fn add_alternative(&mut self, name: &str, value: Value) -> bool {
+        if self.variables.get(name) == Some(&value) {
+            return true;
+        }
+        let others = Rc::make_mut(&mut self.alternatives).entry(name.to_owned()).or_default();
+        if others.contains(&value) {
+            return true;
+        }
+        if others.len() >= ALTERNATIVES {
+            return false;
+        }
+        others.push(value);
+        true
     }
 
     pub fn set_text(&mut self, name: &str, value: impl Into<String>) {

@@ -63,7 +63,14 @@ impl Walker<'_> {
     /// `export`, `declare` and their like: assignments, as the grammar sees them.
     fn declare(&mut self, words: &[Word]) {
         let references = words.iter().filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('n'));
+        let local = words.first().and_then(Word::literal).is_some_and(|name| name != "export" && name != "readonly")
+            && !words.iter().skip(1).filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('g'));
         for word in words.iter().skip(1) {
+            if local {
+                let name =
+                    word.as_assignment().map(|found| found.name.clone()).or_else(|| word.literal().map(Into::into));
+                self.hide(name.unwrap_or_default());
+            }
             match word.as_assignment() {
                 Some(assignment) if references => {
                     let name = self.text(&assignment.value);
@@ -81,6 +88,19 @@ impl Walker<'_> {
             }
         }
         self.notes.program(words.first().and_then(Word::literal).unwrap_or_default());
+    }
+
+    /// A variable that ends with the function at hand.
+    fn hide(&mut self, name: String) {
+        let value = self.env.variables.get(&name).cloned();
+        let others = self.env.alternatives.get(&name).cloned();
+        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if let Some(hidden) = self.locals.last_mut()
+            && named
+            && !hidden.iter().any(|(known, ..)| *known == name)
+        {
+            hidden.push((name, value, others));
+        }
     }
 
     fn alias(&self, name: &str) -> Option<String> {

@@ -1,10 +1,12 @@
 //! Words to fields: every expansion of bash, on abstract text.
 
+use std::rc::Rc;
+
 use super::braces;
 use super::env::Value;
 use super::syntax::{Assignment, Parameter, Part, Span, Word};
 use super::text::{
-    CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_unknown, inert, is_known, matches, taint,
+    CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_unknown, inert, is_known, matches_within, taint,
 };
 use super::walk::Walker;
 
@@ -170,7 +172,7 @@ impl Walker<'_> {
     }
 
     /// How long one text may become. Once the command has spent its budget, only short texts are followed.
-    fn text_limit(&self) -> usize {
+    pub(super) fn text_limit(&self) -> usize {
         if self.expanded > self.limits.text_in_all { self.limits.text.min(1024) } else { self.limits.text }
     }
 
@@ -315,6 +317,7 @@ impl Walker<'_> {
     }
 
     fn variable(&mut self, name: &str, index: Option<&str>) -> Held {
+        self.note_read(name);
         let positional = self.env.positional.clone();
         match name {
             "@" | "*" => {
@@ -477,11 +480,22 @@ impl Walker<'_> {
             return keep_prefix(text, parameter.operator);
         }
         match parameter.operator {
-            "#" => strip_prefix(text, argument, false),
-            "##" => strip_prefix(text, argument, true),
-            "%" => strip_suffix(text, argument, false),
-            "%%" => strip_suffix(text, argument, true),
-            "/" | "//" | "/#" | "/%" => replace(text, argument, second.unwrap_or_default(), parameter.operator),
+            operator @ ("#" | "##" | "%" | "%%" | "/" | "//" | "/#" | "/%") => {
+                let mut left = PATTERN_WORK.saturating_sub(self.pattern_work);
+                let all = left;
+                let changed = match operator {
+                    "#" => strip_prefix(text, argument, false, &mut left),
+                    "##" => strip_prefix(text, argument, true, &mut left),
+                    "%" => strip_suffix(text, argument, false, &mut left),
+                    "%%" => strip_suffix(text, argument, true, &mut left),
+                    _ => replace(text, argument, second.unwrap_or_default(), operator, self.text_limit(), &mut left),
+                };
+                self.pattern_work += all - left;
+                changed.unwrap_or_else(|| {
+                    self.limited("work of matching patterns");
+                    UNKNOWN.to_string()
+                })
+            }
             "^^" => text.to_uppercase(),
             ",," => text.to_lowercase(),
             "^" => upper_first(text),
@@ -515,23 +529,51 @@ impl Walker<'_> {
             return;
         }
         let value = self.assigned_text(&assignment.value);
+        if matches!(self.env.get(&assignment.name), Some(Value::Array(_))) {
+            self.assign_item(assignment, index, value);
+            return;
+        }
         let old = self.env.get(&assignment.name).cloned();
         let value = match (old, index) {
-            (Some(Value::Array(mut items)), index) => {
-                let index = index.unwrap_or_else(|| "0".to_owned());
-                match items.iter_mut().find(|(key, _)| *key == index) {
-                    Some((_, old)) if assignment.append => old.push_str(&value),
-                    Some((_, old)) => *old = value,
-                    None => items.push((index, value)),
-                }
-                Value::Array(items)
-            }
             (_, Some(index)) => Value::Array(vec![(index, value)]),
             (Some(Value::Text(old)), None) if assignment.append => Value::Text(self.bounded(old + &value)),
             (_, None) => Value::Text(value),
         };
         self.env.set(&assignment.name, value);
         self.environment_changed(&assignment.name, assignment.span.clone());
+    }
+
+    /// Sets one item of an array that is there already.
+    fn assign_item(&mut self, assignment: &Assignment, index: Option<String>, value: String) {
+        let index = index.unwrap_or_else(|| "0".to_owned());
+        let (most, longest) = (self.limits.words, self.text_limit());
+        let name = self.env.references.get(&assignment.name).unwrap_or(&assignment.name);
+        let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
+        self.expanded += value.len();
+        let full = items.len() >= most;
+        let fits = match items.iter_mut().find(|(key, _)| *key == index) {
+            Some((_, old)) if assignment.append && old.len() + value.len() > longest => {
+                *old = UNKNOWN.to_string();
+                false
+            }
+            Some((_, old)) if assignment.append => {
+                old.push_str(&value);
+                self.expanded += old.len();
+                true
+            }
+            Some((_, old)) => {
+                *old = value;
+                true
+            }
+            None if full => false,
+            None => {
+                items.push((index, value));
+                true
+            }
+        };
+        if !fits {
+            self.limited("size of an array");
+        }
     }
 
     /// The value of an assignment: tildes count after each colon too.
@@ -553,6 +595,10 @@ impl Walker<'_> {
         let mut next = items.len();
         for word in words {
             for field in self.expand(std::slice::from_ref(word)) {
+                if items.len() >= self.limits.words {
+                    self.limited("size of an array");
+                    break;
+                }
                 let text = inert(&field.text);
                 match text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
                     Some((key, value)) => items.push((key.to_owned(), value.to_owned())),
@@ -580,62 +626,83 @@ fn keep_prefix(text: &str, operator: &str) -> String {
     }
 }
 
+/// Steps that all patterns of a command may take against the texts that they cut.
+const PATTERN_WORK: usize = 4_000_000;
+
 fn boundaries(text: &str) -> Vec<usize> {
-    text.char_indices().map(|(i, _)| i).chain([text.len()]).take(4096).collect()
+    text.char_indices().map(|(i, _)| i).chain([text.len()]).collect()
 }
 
-fn strip_prefix(text: &str, pattern: &str, longest: bool) -> String {
+fn strip_prefix(text: &str, pattern: &str, longest: bool, work: &mut usize) -> Option<String> {
     let mut ends = boundaries(text);
     if longest {
         ends.reverse();
     }
     for end in ends {
         if let (Some(head), Some(tail)) = (text.get(..end), text.get(end..))
-            && matches(pattern, head)
+            && matches_within(pattern, head, work)?
         {
-            return tail.to_owned();
+            return Some(tail.to_owned());
         }
     }
-    text.to_owned()
+    Some(text.to_owned())
 }
 
-fn strip_suffix(text: &str, pattern: &str, longest: bool) -> String {
+fn strip_suffix(text: &str, pattern: &str, longest: bool, work: &mut usize) -> Option<String> {
     let mut starts = boundaries(text);
     if !longest {
         starts.reverse();
     }
     for start in starts {
         if let (Some(head), Some(tail)) = (text.get(..start), text.get(start..))
-            && matches(pattern, tail)
+            && matches_within(pattern, tail, work)?
         {
-            return head.to_owned();
+            return Some(head.to_owned());
         }
     }
-    text.to_owned()
+    Some(text.to_owned())
 }
 
-fn replace(text: &str, pattern: &str, replacement: &str, operator: &str) -> String {
+/// `None` where the result is longer than `limit`, or the work too much.
+fn replace(
+    text: &str,
+    pattern: &str,
+    replacement: &str,
+    operator: &str,
+    limit: usize,
+    work: &mut usize,
+) -> Option<String> {
+    *work = work.checked_sub(text.len() + pattern.len())?;
     if is_known(pattern) {
-        return match operator {
+        return Some(match operator {
             _ if pattern.is_empty() => text.to_owned(),
-            "//" => text.replace(pattern, replacement),
+            "//" => {
+                let added = text.matches(pattern).count().saturating_mul(replacement.len());
+                if text.len().saturating_add(added) > limit.saturating_mul(2) {
+                    return None;
+                }
+                text.replace(pattern, replacement)
+            }
             "/#" => text.strip_prefix(pattern).map_or(text.to_owned(), |rest| format!("{replacement}{rest}")),
             "/%" => text.strip_suffix(pattern).map_or(text.to_owned(), |rest| format!("{rest}{replacement}")),
             _ => text.replacen(pattern, replacement, 1),
-        };
+        });
     }
     // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
     let mut out = String::with_capacity(text.len());
     let mut done = false;
     for c in text.chars() {
-        if !done && pattern != STAR.to_string() && matches(pattern, c.encode_utf8(&mut [0; 4])) {
+        if !done && pattern != STAR.to_string() && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
             out.push_str(replacement);
             done = operator == "/";
+            if out.len() > limit.saturating_mul(2) {
+                return None;
+            }
         } else {
             out.push(c);
         }
     }
-    out
+    Some(out)
 }
 
 fn upper_first(text: &str) -> String {

@@ -44,6 +44,27 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// Roughly its bytes; `None` where they are more than `limit`, or it is nested deeper than `depth`.
+    fn size(&self, limit: usize, depth: usize) -> Option<usize> {
+        let size = match self {
+            Value::Text(text) => text.len(),
+            Value::Number(_) | Value::Unknown => 1,
+            Value::Named(name, value) => name.len() + value.size(limit, depth.checked_sub(1)?)?,
+            Value::List(items) => {
+                let depth = depth.checked_sub(1)?;
+                let mut size = 1;
+                for item in items {
+                    size += item.size(limit, depth)?;
+                    if size > limit {
+                        return None;
+                    }
+                }
+                size
+            }
+        };
+        (size <= limit).then_some(size)
+    }
+
     pub fn text(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
@@ -121,6 +142,7 @@ impl Evaluator<'_, '_, '_> {
             let name = name.clone();
             self.at += 2;
             let value = self.expression();
+            let value = self.bounded(value);
             self.variables.insert(name, value);
             return;
         }
@@ -168,6 +190,7 @@ impl Evaluator<'_, '_, '_> {
                 }
                 (a, b) => Value::Text(a.text() + &b.text()),
             };
+            value = self.bounded(value);
         }
         self.depth -= 1;
         value
@@ -177,16 +200,24 @@ impl Evaluator<'_, '_, '_> {
     fn repeat(&mut self, value: &mut Value) {
         let operator = self.tokens.get(self.at.wrapping_sub(1)).cloned();
         let right = self.operand();
-        *value = match (operator, &*value, right) {
+        let limit = self.walker.limits.text;
+        let result = match (operator, &*value, right) {
             (Some(Token::Punctuation('/')), left, right) => Value::Text(format!("{}/{}", left.text(), right.text())),
             (Some(Token::Punctuation('%')), Value::Text(format), right) if format.contains("%s") => {
                 Value::Text(format.replacen("%s", &right.text(), 1))
             }
             (Some(Token::Punctuation('*')), Value::Text(text), Value::Number(n)) if (0..100).contains(&n) => {
-                Value::Text(text.repeat(usize::try_from(n).unwrap_or(0)))
+                let times = usize::try_from(n).unwrap_or(0);
+                if text.len().saturating_mul(times) > limit {
+                    self.walker.limited("inline values");
+                    Value::Unknown
+                } else {
+                    Value::Text(text.repeat(times))
+                }
             }
             _ => Value::Unknown,
         };
+        *value = self.bounded(result);
     }
 
     fn operand(&mut self) -> Value {
@@ -245,9 +276,25 @@ impl Evaluator<'_, '_, '_> {
             }
         }
         if let Some(value) = self.variables.get(&name) {
-            return value.clone();
+            let value = value.clone();
+            return self.bounded(value);
         }
         calls::constant(self.walker, &name)
+    }
+
+    /// The value where it is small enough; all values together spend the command's budget.
+    fn bounded(&mut self, value: Value) -> Value {
+        let limit = self.walker.text_limit();
+        match value.size(limit, DEPTH) {
+            Some(size) => {
+                self.walker.expanded += size;
+                value
+            }
+            None => {
+                self.walker.limited("inline values");
+                Value::Unknown
+            }
+        }
     }
 
     fn bare_arguments(&mut self) -> Vec<Value> {

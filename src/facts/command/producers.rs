@@ -291,7 +291,7 @@ fn set_of(text: &str) -> Vec<char> {
     let mut i = 0;
     while let Some(&low) = chars.get(i) {
         match (chars.get(i + 1), chars.get(i + 2)) {
-            (Some('-'), Some(&high)) if low <= high && set.len() < 4096 => {
+            (Some('-'), Some(&high)) if low <= high && high as u32 - low as u32 <= 0xFF && set.len() < 4096 => {
                 set.extend(low..=high);
                 i += 3;
             }
@@ -310,7 +310,7 @@ fn through(walker: &mut Walker<'_>, name: &str, args: &[String], input: Option<&
         return selected(name, args, input.unwrap_or_default());
     }
     if name == "sed"
-        && let Some(text) = substituted(args, input)
+        && let Some(text) = substituted(walker, args, input)
     {
         return text;
     }
@@ -375,7 +375,7 @@ fn selected(name: &str, args: &[String], text: &str) -> String {
 }
 
 /// `sed s/literal/text/` over known input.
-fn substituted(args: &[String], input: Option<&str>) -> Option<String> {
+fn substituted(walker: &mut Walker<'_>, args: &[String], input: Option<&str>) -> Option<String> {
     let text = input.filter(|text| is_known(text))?;
     let [script] = args else { return None };
     let body = script.strip_prefix('s')?;
@@ -387,6 +387,15 @@ fn substituted(args: &[String], input: Option<&str>) -> Option<String> {
     }
     let pattern =
         regex::RegexBuilder::new(&from.replace("\\(", "(").replace("\\)", ")")).size_limit(1 << 16).build().ok()?;
+    let longest = text.len().saturating_add(text.len().saturating_mul(to.len()));
+    if longest > 1 << 20 {
+        let places: usize = text.lines().map(|line| pattern.find_iter(line).count()).sum();
+        let ampersands = to.matches('&').count().saturating_mul(text.len());
+        if places.saturating_mul(to.len()).saturating_add(ampersands) > 1 << 20 {
+            walker.limited("text that sed makes");
+            return Some(UNKNOWN.to_string());
+        }
+    }
     let to = to.replace('$', "$$").replace('&', "${0}");
     let line = |line: &str| {
         if flags.contains('g') {

@@ -252,3 +252,96 @@ fn something_unknown_in_a_directory_is_not_the_directory() {
         assert!(own(command), "`{command}` can be the gateway's own files");
     }
 }
+
+#[test]
+fn i6_repetition_ends_quickly_and_is_a_finding() {
+    let guard = Guard::embedded();
+    let many = |count: usize, text: &dyn Fn(usize) -> String| (0..count).map(text).collect::<String>();
+    let a = "a".repeat(20_000);
+    let stars = "*a".repeat(500);
+    let loops = |body: &str| {
+        format!("for i in {{1..199}}; do for j in {{1..199}}; do for k in {{1..199}}; do {body}; done; done; done")
+    };
+    for (what, command) in [
+        ("doubled text in python", format!("python3 -c 'x=\"a\"{}'", "\nx=x+x".repeat(60))),
+        ("doubled lists in python", format!("python3 -c 'x=[1]{}'", "\nx=[x,x]".repeat(60))),
+        ("added lists in python", format!("python3 -c 'x=[1]{}'", "\nx=x+x".repeat(60))),
+        ("nested lists in python", format!("python3 -c 'x=[1]{}'", "\nx=[x]".repeat(5000))),
+        ("repeated text in python", format!("python3 -c 'x=\"a\"{}'", "*99".repeat(60))),
+        ("array items", many(20_000, &|i| format!("a[{i}]=0;"))),
+        ("a long array", format!("a=({})", "x ".repeat(20_000)) + &many(2000, &|i| format!(";a[x{i}]=0"))),
+        ("a suffix pattern", format!("x={a}; echo ${{x%%{stars}b}}")),
+        ("a prefix pattern", format!("x={a}; echo ${{x##{stars}b}}")),
+        ("a replaced pattern", format!("x={a}; echo ${{x//[{}]{stars}/}}", "bcdef".repeat(2000))),
+        ("a replacement", format!("x={a}; echo ${{x//a/$x}}")),
+        ("redirects", format!("ls {}", ">a ".repeat(20_000))),
+        ("redirected input", format!("cat {}", "<<<a ".repeat(20_000))),
+        ("loops of a program", loops("ls")),
+        ("loops of an assignment", loops("x=1")),
+        ("loops of a test", loops("[[ a = b ]]")),
+        ("loops of an array", loops("a[$i$j$k]=1")),
+        ("branches", many(10_000, &|i| format!("a&&v{i}=1;"))),
+        ("values", many(300, &|i| format!("a&&v={i};")) + "x=$v;rm $x;" + &"eval ".repeat(100) + "$x$v"),
+        (
+            "values of many variables",
+            many(100, &|i| format!("v{i}=0;a&&v{i}=1;"))
+                + &many(500, &|_| "x=".to_owned() + &many(100, &|i| format!("$v{i}")) + ";"),
+        ),
+        ("sed", format!("sed s/a/{a}/g <<< {a}")),
+    ] {
+        let start = std::time::Instant::now();
+        let facts = guard.analyse(&command, &here());
+        let took = start.elapsed();
+        eprintln!("{what}: {took:?}");
+        assert!(took.as_secs() < 10, "{what}: took {took:?}, so a call of the agent could stop the gateway");
+        assert!(
+            facts.findings.iter().any(|finding| finding.id == "command.not-fully-analysed"),
+            "{what}: was cut in silence"
+        );
+    }
+    let start = std::time::Instant::now();
+    guard.analyse(&format!("tr ' -\u{10FFEE}' x <<< {a}"), &here());
+    assert!(start.elapsed().as_secs() < 10, "a range of tr over all characters took {:?}", start.elapsed());
+}
+
+#[test]
+fn an_assignment_that_may_not_happen_hides_nothing() {
+    let guard = Guard::embedded();
+    for command in [
+        "d=/; if false; then d=build; fi; rm -rf $d",
+        "d=/; if a; then d=build; elif b; then d=out; fi; rm -rf \"$d\"",
+        "if a; then d=/; else d=build; fi; rm -rf \"$d\"",
+        "if a; then d=build; else d=/; fi; rm -rf \"$d\"",
+        "d=/; case $x in a) d=build;; b) d=out;; esac; rm -rf $d",
+        "case $x in a) d=/;; *) d=out;; esac; rm -rf $d",
+        "d=/; false && d=build; rm -rf $d",
+        "d=/; [ -n \"$X\" ] && d=build; rm -rf $d",
+        "d=/; true || d=build; rm -rf $d",
+        "d=/; while false; do d=build; done; rm -rf $d",
+        "d=/; for x in $nothing; do d=build; done; rm -rf $d",
+        "d=/; f() { local d=build; }; f; rm -rf \"$d\"",
+        "d=/; [ -n \"$X\" ] && d=build; e=$d; rm -rf $e",
+        "d=/; [ -n \"$X\" ] && d=build; e=\"${d}etc\"; rm -rf \"$e\"",
+        "d=/; [ -n \"$X\" ] && d=build; rm -rf $(echo $d)",
+        "d=/; [ -n \"$X\" ] && d=build; for x in $d; do rm -rf $x; done",
+        "d=/; [ -n \"$X\" ] && d=build; f() { rm -rf $1; }; f $d",
+        "d=/; [ -n \"$X\" ] && d=build; if true; then rm -rf $d; fi",
+        "c=rm; [ -n \"$X\" ] && c=ls; $c -rf /",
+    ] {
+        assert_eq!(decide(&guard, command), Decision::Deny, "`{command}` can delete the root: the branch need not run");
+    }
+    for command in [
+        "d=build; [ -n \"$X\" ] && d=out; rm -rf \"$d\"",
+        "d=/; if a; then d=build; else d=out; fi; rm -rf \"$d\"",
+        "d=/; case $x in a) d=build;; *) d=out;; esac; rm -rf \"$d\"",
+        "d=/; d=build && rm -rf \"$d\"",
+        "d=/; d=build; rm -rf \"$d\"",
+        "d=/; mkdir -p build && d=build && rm -rf \"$d\"",
+        "d=build; if [ -z \"$d\" ]; then d=/; exit 1; fi; rm -rf \"$d\"",
+        "d=build; f() { local d=/; ls $d; }; f; rm -rf \"$d\"",
+        "for f in a b c; do [ -f $f ] && last=$f; done; echo $last",
+    ] {
+        let facts = guard.analyse(command, &here());
+        assert!(facts.findings.is_empty(), "`{command}` is harmless whichever branch runs: {:?}", facts.findings);
+    }
+}

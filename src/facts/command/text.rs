@@ -119,11 +119,18 @@ pub(super) fn taint(text: &str) -> String {
 /// Whether a pattern (with live globs) matches all of `name`. Unknown parts match anything. Takes at most
 /// `pattern * name` steps.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    matches_within(pattern, name, &mut { usize::MAX }).unwrap_or(true)
+}
+
+/// The same within so many steps, of which it takes what it uses; `None` where they are not enough.
+pub(super) fn matches_within(pattern: &str, name: &str, work: &mut usize) -> Option<bool> {
+    *work = work.checked_sub(pattern.len() + name.len())?;
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
     while let Some(&c) = name.get(n) {
+        *work = work.checked_sub(1)?;
         let step = match pattern.get(p) {
             Some(&k) if k == STAR || is_unknown(k) => {
                 back = Some((p + 1, n));
@@ -131,7 +138,11 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
                 continue;
             }
             Some(&ONE) => Some(1),
-            Some(&OPEN) => class(pattern.get(p..).unwrap_or_default(), c),
+            Some(&OPEN) => {
+                let rest = pattern.get(p..).unwrap_or_default();
+                *work = work.checked_sub(rest.iter().take_while(|k| **k != CLOSE).count())?;
+                class(rest, c)
+            }
             Some(&k) if k == c => Some(1),
             _ => None,
         };
@@ -145,10 +156,10 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
                 n = bn + 1;
                 back = Some((bp, n));
             }
-            (None, None) => return false,
+            (None, None) => return Some(false),
         }
     }
-    pattern.get(p..).unwrap_or_default().iter().all(|&k| k == STAR || is_unknown(k))
+    Some(pattern.get(p..).unwrap_or_default().iter().all(|&k| k == STAR || is_unknown(k)))
 }
 
 /// The pattern length of a bracket expression that matches `c`.

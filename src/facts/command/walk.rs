@@ -1,10 +1,10 @@
 //! The abstract interpreter: follows a script as bash would run it, on abstract text. Branches are taken one after the
 //! other with one environment; whatever might run is judged.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::env::{Env, Value};
+use super::env::{Env, Held, Value};
 use super::expand::Field;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
@@ -19,6 +19,15 @@ use crate::facts::path::Access;
 /// How often a loop over known text is unrolled.
 const ITERATIONS: usize = 200;
 
+/// How many commands of any kind and turns of loops there may be for each program call that is looked at.
+const STEPS: usize = 10;
+
+/// Redirects of one command beyond which each counts like a program call.
+const REDIRECTS: usize = 8;
+
+/// A variable that `local` hides: its name, its value, its other values.
+pub(super) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
+
 pub(super) struct Walker<'a> {
     pub guard: &'a Guard,
     pub here: &'a Surroundings,
@@ -29,8 +38,16 @@ pub(super) struct Walker<'a> {
     pub files: HashMap<String, String>,
     /// Programs under another name: copies and links that the command itself made.
     pub binaries: HashMap<String, String>,
+    /// Variables with several possible values that the command at hand read.
+    reads: BTreeSet<String>,
+    /// What `local` hides, for each function being called.
+    pub locals: Vec<Vec<Hidden>>,
     depth: usize,
     sites: usize,
+    /// Commands of any kind and turns of loops so far.
+    steps: usize,
+    /// Steps of matching patterns against text so far.
+    pub pattern_work: usize,
     /// Words of all program calls so far.
     words: usize,
     nested_bytes: usize,
@@ -61,8 +78,12 @@ impl<'a> Walker<'a> {
             notes: Notes::new(limits.findings),
             files: HashMap::new(),
             binaries: HashMap::new(),
+            reads: BTreeSet::new(),
+            locals: Vec::new(),
             depth: 0,
             sites: 0,
+            steps: 0,
+            pattern_work: 0,
             words: 0,
             nested_bytes: 0,
             next_descriptor: 60,
@@ -179,7 +200,8 @@ impl<'a> Walker<'a> {
     }
 
     fn exhausted(&mut self) -> bool {
-        if self.sites > self.limits.sites || self.words > self.limits.words_in_all {
+        let steps = self.limits.sites.saturating_mul(STEPS);
+        if self.sites > self.limits.sites || self.steps > steps || self.words > self.limits.words_in_all {
             self.limited("number of commands");
             return true;
         }
@@ -196,6 +218,8 @@ impl<'a> Walker<'a> {
     fn and_or(&mut self, item: &Item) -> String {
         let mut out = self.pipeline(&item.first);
         let mut failed_elsewhere = None;
+        let base = self.env.held();
+        let mut skipped = Vec::new();
         for (connector, pipeline) in &item.rest {
             match connector {
                 // After `cd X &&` the directory is X.
@@ -207,8 +231,18 @@ impl<'a> Walker<'a> {
                 }
                 Connector::Or => {}
             }
+            let before = self.env.held();
             let printed = self.pipeline(pipeline);
+            if *connector == Connector::Or && leaves(pipeline) {
+                // Who goes on did not run it.
+                self.env.hold(before);
+            } else {
+                skipped.push(before);
+            }
             out.push_str(&printed);
+        }
+        for held in skipped {
+            self.join_with(&base, &held);
         }
         if failed_elsewhere.is_some() {
             self.env.cwd_if_failed = failed_elsewhere;
@@ -235,10 +269,110 @@ impl<'a> Walker<'a> {
     }
 
     pub fn command(&mut self, command: &Command) -> String {
+        self.steps += 1;
         let outer = std::mem::replace(&mut self.span, command.span.clone());
-        let printed = self.deeper(|walker| walker.command_here(command)).unwrap_or_default();
+        let printed = self.deeper(|walker| walker.each_alternative(command)).unwrap_or_default();
         self.span = outer;
         printed
+    }
+
+    pub fn note_read(&mut self, name: &str) {
+        let name = self.env.references.get(name).map_or(name, String::as_str);
+        if self.env.alternatives.contains_key(name) {
+            self.reads.insert(name.to_owned());
+        }
+    }
+
+    /// A simple command runs once more for each other value of each variable that it reads; what it assigns may then
+    /// hold the other values too.
+    fn each_alternative(&mut self, command: &Command) -> String {
+        let Kind::Simple { assignments, words } = &command.kind else { return self.command_here(command) };
+        if self.env.alternatives.is_empty() {
+            return self.command_here(command);
+        }
+        let before = self.env.clone();
+        let outer = std::mem::take(&mut self.reads);
+        let printed = self.command_here(command);
+        let read = std::mem::replace(&mut self.reads, outer);
+        let mut found: Vec<(String, Value)> = Vec::new();
+        for name in &read {
+            for value in before.alternatives.get(name).cloned().unwrap_or_default() {
+                if self.exhausted() {
+                    return printed;
+                }
+                self.steps += 1 + before.variables.len() / 16;
+                let mut env = before.clone();
+                env.set(name, value);
+                let after = std::mem::replace(&mut self.env, env);
+                let traps = self.env.traps.len();
+                let reads = std::mem::take(&mut self.reads);
+                self.command_here(command);
+                self.reads = reads;
+                if self.env.traps.len() > traps {
+                    self.ending(traps);
+                }
+                if words.is_empty() || !assignments.is_empty() || words.first().and_then(Word::literal).is_some() {
+                    let assigned = self.env.variables.iter().filter(|(key, value)| {
+                        *key != name && after.variables.contains_key(*key) && after.variables.get(*key) != Some(value)
+                    });
+                    found.extend(assigned.map(|(key, value)| (key.clone(), value.clone())));
+                }
+                self.env = after;
+            }
+        }
+        self.add_alternatives(found);
+        // A substitution gives something else for each value too.
+        self.reads.extend(read);
+        printed
+    }
+
+    fn add_alternatives(&mut self, found: Vec<(String, Value)>) {
+        for (name, value) in found {
+            if !self.env.add_alternative(&name, value) {
+                self.limited("values of a variable");
+                self.env.set_text(&name, UNKNOWN);
+            }
+        }
+    }
+
+    /// Joins the variables of branches of which one ran: what differs may hold the value of any of them.
+    fn join(&mut self, base: &Held, mut outcomes: Vec<Held>) {
+        let Some(last) = outcomes.pop() else {
+            self.env.hold(base.clone());
+            return;
+        };
+        self.env.hold(last);
+        for other in outcomes {
+            self.join_with(base, &other);
+        }
+    }
+
+    fn join_with(&mut self, base: &Held, other: &Held) {
+        if Rc::ptr_eq(&other.variables, &self.env.variables) && Rc::ptr_eq(&other.alternatives, &self.env.alternatives)
+        {
+            return;
+        }
+        self.steps += other.variables.len() / 16;
+        let mut found = Vec::new();
+        for (name, value) in other.variables.iter() {
+            let held = self.env.variables.get(name);
+            if held == Some(value) {
+                continue;
+            }
+            // The value that only this branch gave goes on; where another did, both do.
+            if held.is_none() || held == base.variables.get(name) && base.variables.get(name) != Some(value) {
+                let old = held.cloned();
+                let others = self.env.alternatives.get(name).cloned().unwrap_or_default();
+                self.env.set(name, value.clone());
+                found.extend(others.into_iter().chain(old).map(|value| (name.clone(), value)));
+            } else {
+                found.push((name.clone(), value.clone()));
+            }
+        }
+        for (name, values) in other.alternatives.iter() {
+            found.extend(values.iter().map(|value| (name.clone(), value.clone())));
+        }
+        self.add_alternatives(found);
     }
 
     fn command_here(&mut self, command: &Command) -> String {
@@ -266,7 +400,7 @@ impl<'a> Walker<'a> {
             Kind::For { name, words, body } => self.for_clause(name, words.as_deref(), body),
             Kind::ArithmeticFor { header, body } => {
                 self.arithmetic(header);
-                self.list(body)
+                self.maybe(|walker| walker.list(body))
             }
             Kind::Case { subject, arms } => self.case_clause(subject, arms),
             Kind::Function { name, body } => {
@@ -286,26 +420,50 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Both branches may run. Each starts where the condition ended; the variables that they leave different are
-    /// whatever the graver one made of them, which only running on tells: the last assignment wins.
+    /// Each branch may run, and starts where the condition ended. The variables that they leave different hold the
+    /// values of all of them.
     fn if_clause(&mut self, branches: &[(List, List)], otherwise: Option<&List>) -> String {
         let mut out = String::new();
+        let base = self.env.held();
+        let mut outcomes = Vec::new();
         for (condition, then) in branches {
             self.list(condition);
             let cwd = (self.env.cwd.clone(), self.env.cwd_if_failed.clone());
+            let base = self.env.held();
             out.push_str(&self.list(then));
+            if !ends_leaving(then) {
+                outcomes.push(self.env.held());
+            }
+            self.env.hold(base);
             if self.env.cwd != cwd.0 {
                 // Whether the branch ran is open.
                 self.env.cwd_if_failed = Some(cwd.0);
             }
         }
+        let leaving = otherwise.is_some_and(ends_leaving);
         if let Some(list) = otherwise {
             out.push_str(&self.list(list));
         }
+        if !leaving {
+            outcomes.push(self.env.held());
+        }
+        self.join(&base, outcomes);
         out
     }
 
     fn while_clause(&mut self, condition: &List, body: &List) -> String {
+        self.maybe(|walker| walker.turns(condition, body))
+    }
+
+    /// What may not run at all.
+    fn maybe(&mut self, run: impl FnOnce(&mut Self) -> String) -> String {
+        let base = self.env.held();
+        let out = run(self);
+        self.join_with(&base, &base);
+        out
+    }
+
+    fn turns(&mut self, condition: &List, body: &List) -> String {
         let mut out = String::new();
         for _ in 0..ITERATIONS {
             let before = self.env.stdin.clone();
@@ -327,14 +485,33 @@ impl<'a> Walker<'a> {
     }
 
     fn for_clause(&mut self, name: &str, words: Option<&[Word]>, body: &List) -> String {
-        let values: Vec<String> = match words {
+        let outer_reads = std::mem::take(&mut self.reads);
+        let mut values: Vec<String> = match words {
             Some(words) => self.expand(words).into_iter().map(|field| field.text).collect(),
             None => match self.env.positional.clone() {
                 Some(items) => items.iter().skip(1).cloned().collect(),
                 None => vec![UNKNOWN.to_string()],
             },
         };
+        let read = std::mem::replace(&mut self.reads, outer_reads);
+        if let Some(words) = words {
+            for name in &read {
+                for value in self.env.alternatives.get(name).cloned().unwrap_or_default() {
+                    let more = self.subshell(|walker| {
+                        walker.env.set(name, value);
+                        walker.expand(words)
+                    });
+                    for text in more.into_iter().map(|field| field.text) {
+                        if !values.contains(&text) {
+                            values.push(text);
+                        }
+                    }
+                }
+            }
+        }
         let mut out = String::new();
+        let base = self.env.held();
+        let maybe = values.iter().any(|value| has_unknown(value));
         let many = values.len() > 1 || values.iter().any(|value| has_unknown(value));
         let outer = self.bulk;
         self.bulk |= many;
@@ -343,6 +520,7 @@ impl<'a> Walker<'a> {
                 self.limited("turns of a loop");
                 break;
             }
+            self.steps += 1;
             // A glob that nobody expanded stands for the names it matches.
             self.env.set_text(name, value);
             out.push_str(&self.list(body));
@@ -351,20 +529,35 @@ impl<'a> Walker<'a> {
             }
         }
         self.bulk = outer;
+        if maybe {
+            self.join_with(&base, &base);
+        }
         self.bounded(out)
     }
 
     fn case_clause(&mut self, subject: &Word, arms: &[(Vec<Word>, List)]) -> String {
         self.text(subject);
         let mut out = String::new();
+        let base = self.env.held();
+        let mut outcomes = Vec::new();
+        let mut all = false;
         for (patterns, list) in arms {
+            all |= patterns.iter().any(|pattern| pattern.literal().is_some_and(|text| text == "*"));
             for pattern in patterns {
                 self.text(pattern);
             }
             let saved = (self.env.cwd.clone(), self.env.cwd_if_failed.clone());
             out.push_str(&self.list(list));
             (self.env.cwd, self.env.cwd_if_failed) = saved;
+            if !ends_leaving(list) {
+                outcomes.push(self.env.held());
+            }
+            self.env.hold(base.clone());
         }
+        if !all {
+            outcomes.push(base.clone());
+        }
+        self.join(&base, outcomes);
         out
     }
 
@@ -418,7 +611,11 @@ impl<'a> Walker<'a> {
     /// Applies redirects; gives those that take the command's output, with whether they append.
     pub fn redirects(&mut self, redirects: &[Redirect]) -> Vec<Output> {
         let mut outputs = Vec::new();
-        for redirect in redirects {
+        for (i, redirect) in redirects.iter().enumerate() {
+            if !self.count_site_of_redirect(i) {
+                self.limited("number of redirects");
+                break;
+            }
             let Some(word) = redirect.target.get() else { continue };
             use RedirectOperator as R;
             match redirect.operator {
@@ -611,6 +808,10 @@ impl<'a> Walker<'a> {
         self.sites <= self.limits.sites && self.words <= self.limits.words_in_all
     }
 
+    fn count_site_of_redirect(&mut self, position: usize) -> bool {
+        if position < REDIRECTS { self.words <= self.limits.words_in_all } else { self.count_site(1) }
+    }
+
     // Functions.
 
     fn define(&mut self, name: &str, body: &Rc<Command>) {
@@ -628,7 +829,20 @@ impl<'a> Walker<'a> {
         self.calls.push(name.to_owned());
         let items = argv.iter().map(|field| field.text.clone()).collect();
         let saved = self.env.positional.replace(Rc::new(items));
+        self.locals.push(Vec::new());
         let printed = self.command(body);
+        for (name, value, others) in self.locals.pop().unwrap_or_default().into_iter().rev() {
+            let variables = Rc::make_mut(&mut self.env.variables);
+            match value {
+                Some(value) => variables.insert(name.clone(), value),
+                None => variables.remove(&name),
+            };
+            let alternatives = Rc::make_mut(&mut self.env.alternatives);
+            match others {
+                Some(others) => alternatives.insert(name, others),
+                None => alternatives.remove(&name),
+            };
+        }
         self.env.positional = saved;
         self.calls.pop();
         printed
@@ -636,7 +850,8 @@ impl<'a> Walker<'a> {
 
     /// Assignments that change what later programs do.
     pub fn environment_changed(&mut self, name: &str, span: Span) {
-        let Some(Value::Text(value)) = self.env.get(name).cloned() else { return };
+        let Some(Value::Text(value)) = self.env.get(name) else { return };
+        let value = value.clone();
         let outer = std::mem::replace(&mut self.span, span);
         super::variables::assigned(self, name, &value);
         self.span = outer;
@@ -663,6 +878,11 @@ fn leaves(pipeline: &Pipeline) -> bool {
         _ => false,
     };
     matches!(pipeline.commands.as_slice(), [command] if leaving(command))
+}
+
+/// Whether a branch ends the shell, so that nothing after it sees what it assigned.
+fn ends_leaving(list: &List) -> bool {
+    list.last().is_some_and(|item| item.rest.is_empty() && !item.background && leaves(&item.first))
 }
 
 /// The single `< file` of `$(< file)`.
