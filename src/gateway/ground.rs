@@ -1,7 +1,8 @@
 //! What a workspace's calls are judged by: the installation's rules, and what the workspace adds to tighten them.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::Hashes;
 use crate::config::{self, Config, ConfigError, PolicySet};
@@ -11,7 +12,7 @@ use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, sta
 use crate::firewall::Firewall;
 use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
 use crate::registry::{Definition, Registry};
-use crate::sandbox::{Profile, ProfileError, Profiles};
+use crate::sandbox::{Plan, PlanError, Profile, ProfileError, Profiles};
 
 /// The rules of the installation, before any workspace's.
 pub(super) struct Base {
@@ -29,7 +30,12 @@ pub(super) struct Ground {
     pub surroundings: Surroundings,
     /// Absent where the workspace cannot be opened, which denies every call in it.
     pub resolver: Result<Resolver, GroundError>,
+    /// The plans that were made, by working directory: making one looks at every path that the profile grants.
+    plans: Mutex<HashMap<PathBuf, Plan>>,
 }
+
+/// How many plans of a ground are kept.
+const MOST_PLANS: usize = 64;
 
 impl Base {
     pub fn load(config: &Config, registry: &Registry) -> Result<Self, RulesError> {
@@ -121,7 +127,26 @@ impl Ground {
             profile,
             resolver: Resolver::open(&surroundings, protection),
             surroundings,
+            plans: Mutex::default(),
         })
+    }
+
+    /// The confinement of programs that start in this directory, made by `make` when it is first asked for.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`; they are not kept.
+    pub fn plan(&self, cwd: &Path, make: impl FnOnce() -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(cwd) {
+            return Ok(plan.clone());
+        }
+        let plan = make()?;
+        if plans.len() >= MOST_PLANS {
+            plans.clear();
+        }
+        plans.insert(cwd.to_owned(), plan.clone());
+        Ok(plan)
     }
 
     /// What names these rules in a record, and binds approvals to them.

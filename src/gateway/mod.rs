@@ -28,6 +28,7 @@ use crate::facts::Facts;
 use crate::firewall::{Approval, Cleared, Prepared, policy};
 use crate::registry::{self, Output, Registry, Sensitivity, Tool, ToolError};
 use crate::sandbox::{DEFAULT_PROFILE, Kernel, Profile};
+use crate::state::Sessions;
 use crate::verdict::{Decision, Finding, Severity, Verdict};
 
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
@@ -37,6 +38,8 @@ pub struct Gateway {
     /// Replaced as a whole by a reload; a call in progress keeps what it began with.
     rules: RwLock<Arc<Rules>>,
     state: OnceLock<Arc<State>>,
+    /// The sessions' history, where only that is needed.
+    sessions: OnceLock<Sessions>,
 }
 
 /// On whose behalf calls come in, and where.
@@ -137,7 +140,7 @@ impl Gateway {
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
         let registry = crate::tools::all()?;
         let rules = RwLock::new(Arc::new(Rules::load(config, &registry)?));
-        Ok(Gateway { registry, kernel, rules, state: OnceLock::new() })
+        Ok(Gateway { registry, kernel, rules, state: OnceLock::new(), sessions: OnceLock::new() })
     }
 
     /// Loads configuration and rules again, all or nothing. Where something is wrong the old ones stay in force; either

@@ -64,9 +64,12 @@ impl Gateway {
         };
         let mut plan = None;
         if command.is_some() && ground.resolver.is_ok() {
-            let host = Host { scratch: rules.config.places.state.join("scratch"), ..Host::current() };
             let grantable = beside_own_binary(&here, &mut notes);
-            match Plan::new(&ground.profile, &self.kernel, &grantable, &host) {
+            let make = || {
+                let host = Host { scratch: rules.config.places.state.join("scratch"), ..Host::current() };
+                Plan::new(&ground.profile, &self.kernel, &grantable, &host)
+            };
+            match ground.plan(&here.cwd, make) {
                 Ok(made) => plan = Some(made),
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
             }
@@ -93,12 +96,16 @@ impl Gateway {
         if let Some(state) = self.state.get() {
             return state.session(id);
         }
+        if let Some(sessions) = self.sessions.get() {
+            return Ok(sessions.session(id)?);
+        }
         let config = self.config();
         let place = &config.places.state;
         if !place.exists() {
             return Ok(SessionFacts::default());
         }
-        Ok(Sessions::open(&StateDir::open(place)?)?.session(id)?)
+        let opened = Sessions::open(&StateDir::open(place)?)?;
+        Ok(self.sessions.get_or_init(|| opened).session(id)?)
     }
 }
 
