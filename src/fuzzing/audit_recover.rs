@@ -1,7 +1,7 @@
 //! The audit log, whatever became of its bytes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use super::input::Input;
@@ -77,7 +77,7 @@ pub fn audit_recover(data: &[u8]) {
     assert!(readable >= lines, "{readable} records can be read, and {lines} whole ones lie before the damage");
 }
 
-fn check(log: &PathBuf) -> Report {
+fn check(log: &Path) -> Report {
     verify(log).expect("any log can be verified")
 }
 

@@ -118,7 +118,8 @@ mod tests {
         fs::write(workspace.join(".git/HEAD"), "x").unwrap();
         fs::write(at("root").join("a-file"), "x").unwrap();
         assert!(Stamp::of(&workspace, &config) == last, "an ordinary file changed the stamp");
-        let changes: [(&str, fn(&Path)); 7] = [
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 7] = [
             ("a file of its own", |w| fs::write(w.join(".portcullis.toml"), "").unwrap()),
             ("the file's content", |w| fs::write(w.join(".portcullis.toml"), "profile = \"read-only\"").unwrap()),
             ("a policy", |w| {
