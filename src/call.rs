@@ -138,6 +138,14 @@ impl Origin {
     }
 }
 
+/// Whether a tool needs a confirmation under the default policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sensitivity {
+    Safe,
+    Sensitive,
+}
+
 /// A SHA-256 digest, written as lower-case hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::args::{CheckArgs, Format, Who};
 use crate::cli::gate::Gate;
-use crate::cli::{Failure, render, run};
+use crate::cli::{Failure, asked, render, run};
 use crate::daemon::errand::Errand;
 use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
@@ -19,7 +19,7 @@ pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.batch {
         return batch(&gate, &args.who, file);
     }
-    let judged = gate.judge(&run::errand(&args.who, &args.call)?)?;
+    let judged = gate.judge(&asked::errand(&args.who, &args.call)?)?;
     let shown = match args.output {
         Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged)),
         Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged),
@@ -56,7 +56,7 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let judge = |line: Line| {
-        let errand = run::described(who, line.tool, &line.arguments)?;
+        let errand = asked::described(who, line.tool, &line.arguments)?;
         gate.judge(&Errand { cwd: line.cwd, ..errand })
     };
     let (worst, shown) = judge_lines::<Failure>(judge, &mut input, &mut out)?;

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::cli::args::DoctorArgs;
-use crate::cli::{Failure, exit, run};
+use crate::cli::{Failure, asked, exit};
 use crate::config::Config;
 use crate::gateway::{Caller, Gateway, Health};
 use crate::sandbox::{Kernel, Profile};
 
 pub(super) fn run(args: DoctorArgs) -> Result<u8, Failure> {
     let gateway = Gateway::open(Config::from_env()?)?;
-    let caller = run::caller(&gateway, &args.who)?;
+    let caller = asked::caller(&gateway, &args.who)?;
     let health = gateway.health(&caller);
     if args.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&report_json(&gateway, &caller, &health))?)?;

@@ -4,7 +4,7 @@
 use tokio::runtime::{Builder, Runtime};
 
 use crate::approval::ApprovalId;
-use crate::cli::run::presented;
+use crate::cli::asked::presented;
 use crate::cli::{Failure, approvals, exit};
 use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::args::{McpArgs, McpCommand, McpServeArgs, Who};
-use crate::cli::{Failure, STACK, exit, run};
+use crate::cli::{Failure, STACK, asked, exit};
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::mcp::{Patience, Server, stdio};
@@ -29,7 +29,7 @@ fn serve(args: McpServeArgs) -> Result<u8, Failure> {
     let gateway = Gateway::open(Config::from_env()?)?;
     let session = args.session.unwrap_or_else(|| format!("mcp-{}", uuid::Uuid::now_v7()));
     let who = Who { agent: args.agent, session, workspace: args.workspace, cwd: None };
-    let caller = run::caller(&gateway, &who)?;
+    let caller = asked::caller(&gateway, &who)?;
     anstream::eprintln!(
         "portcullis: serving MCP to agent {} in session {}, workspace {}",
         caller.principal.agent,

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod args;
+mod asked;
 mod audit;
 mod check;
 mod doctor;

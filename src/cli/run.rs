@@ -3,20 +3,18 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::approval::Role;
-use crate::cli::args::{Format, RunArgs, ToolCall, Who};
+use crate::cli::args::{Format, RunArgs};
 use crate::cli::gate::Gate;
-use crate::cli::{Failure, exit, prompt, render};
-use crate::daemon::errand::Errand;
-use crate::gateway::{Caller, Done, Gateway, Outcome};
+use crate::cli::{Failure, asked, exit, prompt, render};
+use crate::gateway::{Done, Outcome};
 use crate::registry::{Output, ToolError};
 use crate::verdict::Decision;
 
 pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
     let gate = Gate::open()?;
-    let errand = errand(&args.who, &args.call)?;
+    let errand = asked::errand(&args.who, &args.call)?;
     let mut outcome = gate.call(&errand)?;
     if let Outcome::Asks(asks) = &outcome
         && !args.no_prompt
@@ -32,61 +30,6 @@ pub(super) fn run(args: RunArgs) -> Result<u8, Failure> {
         }
     }
     Ok(render::told(report(&outcome, args.output), exit_code(&outcome)))
-}
-
-/// Whose call it is, from the command line and the configuration.
-pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
-    Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref(), None)?)
-}
-
-/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
-pub(super) fn presented(gateway: &Gateway) -> Result<Option<Role>, Failure> {
-    match std::env::var("PORTCULLIS_TOKEN") {
-        Ok(token) => Ok(Some(gateway.role_of(&token)?)),
-        Err(_) => Ok(None),
-    }
-}
-
-/// The call that the command line describes.
-pub(super) fn errand(who: &Who, call: &ToolCall) -> Result<Errand, Failure> {
-    let Some(tool) = &call.tool else {
-        return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
-    };
-    let arguments = match &call.json {
-        Some(text) => serde_json::from_str(text).map_err(|e| {
-            Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'"))
-        })?,
-        None => Value::Object(pairs(&call.pairs)?),
-    };
-    described(who, tool.clone(), &arguments)
-}
-
-/// A call of whoever the command line names.
-pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Errand, Failure> {
-    Ok(Errand {
-        agent: who.agent.clone(),
-        session: who.session.clone(),
-        workspace: who.workspace.clone(),
-        here: std::env::current_dir()?,
-        cwd: who.cwd.clone(),
-        tool,
-        arguments: arguments.to_string(),
-    })
-}
-
-fn pairs(words: &[String]) -> Result<Map<String, Value>, Failure> {
-    let mut arguments = Map::new();
-    for word in words {
-        let Some((key, value)) = word.split_once('=') else {
-            return Err(Failure::usage(format!(
-                "`{word}` is no key=value; write for instance command='ls -l' or path=README.md"
-            )));
-        };
-        if arguments.insert(key.to_owned(), Value::from(value)).is_some() {
-            return Err(Failure::usage(format!("`{key}` is given twice; give it once, or use --json for a list")));
-        }
-    }
-    Ok(arguments)
 }
 
 /// The exit code of a decision that nothing was run for.

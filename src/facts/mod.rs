@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::surroundings::{Scope, Surroundings, normalise};
+use crate::call::Sensitivity;
 use crate::facts::command::CommandFacts;
 use crate::facts::path::PathFact;
-use crate::registry::Sensitivity;
 use crate::sandbox::Tier;
 use crate::verdict::Finding;
 

@@ -3,6 +3,7 @@
 mod alias;
 mod canonical;
 mod coerce;
+pub mod definition;
 mod output;
 
 use std::collections::BTreeMap;
@@ -16,44 +17,10 @@ use serde_json::{Value, json};
 
 pub use self::alias::aliases;
 pub use self::canonical::{CallError, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
+pub use self::definition::{Definition, Sensitivity, Subject};
 pub use self::output::{ERROR_HINT, clip, with_hint};
 
-use crate::facts::path::Access;
 use crate::firewall::Cleared;
-
-/// Whether a tool needs a confirmation under the default policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sensitivity {
-    Safe,
-    Sensitive,
-}
-
-/// What a tool is, for models, policies and people.
-#[derive(Clone, Debug)]
-pub struct Definition {
-    pub name: &'static str,
-    /// For a model.
-    pub description: &'static str,
-    /// JSON Schema of the arguments.
-    pub parameters: Value,
-    pub sensitivity: Sensitivity,
-    /// The policy groups (`Action::"edit"`, ...) that the tool belongs to besides its sensitivity.
-    pub groups: &'static [&'static str],
-    /// Which arguments name something that facts are gathered of.
-    pub subjects: &'static [Subject],
-    /// The most bytes of output that are passed on.
-    pub max_output: usize,
-}
-
-/// An argument whose value is more than text.
-#[derive(Clone, Copy, Debug)]
-pub enum Subject {
-    /// A path, and what the tool does with it.
-    Path { argument: &'static str, access: Access },
-    /// A shell command that the tool runs, confined.
-    Command { argument: &'static str },
-}
 
 /// A tool that the gateway can run.
 pub trait Tool: Send + Sync {

@@ -14,7 +14,7 @@ use crate::firewall::policy::schema::{self, Typed};
 use crate::firewall::policy::slice::Slices;
 use crate::firewall::policy::source::{Source, Trust};
 use crate::firewall::policy::vocabulary::{self, Stranger};
-use crate::registry::Definition;
+use crate::registry::definition::Definition;
 
 /// The stack that loading gets. Cedar recurses over what [`Source`] lets through.
 const STACK: usize = 64 << 20;

@@ -6,6 +6,7 @@
 
 mod diagnostic;
 mod guard;
+mod intake;
 mod judge;
 mod lint;
 mod load;
@@ -23,10 +24,11 @@ mod vocabulary;
 mod tests;
 
 pub use self::diagnostic::{PolicyError, Problem};
+pub use self::intake::{MAX_DEPTH, MAX_FILE, MAX_POLICY};
 pub use self::judge::judge;
 pub use self::load::{Description, Loaded, Policies, Report, Summary, check, load};
 pub use self::reach::could_allow;
 pub use self::schema::STUB as SCHEMA_STUB;
 pub use self::sets::PolicyFiles;
-pub use self::source::{MAX_DEPTH, MAX_FILE, MAX_POLICY, Source, Trust};
+pub use self::source::{Source, Trust};
 pub use self::standing::standing_level;

@@ -22,7 +22,7 @@ use crate::facts::{Facts, Scope};
 use crate::firewall::policy::schema::names_paths;
 use crate::firewall::policy::shape::{Record, Residue};
 use crate::firewall::policy::slice::{Slice, Slices};
-use crate::registry::Definition;
+use crate::registry::definition::Definition;
 use crate::verdict::Severity;
 
 /// The argument name that marks a path as one of a command.

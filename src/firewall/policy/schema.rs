@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::firewall::policy::diagnostic::{PolicyError, Problem};
 use crate::firewall::policy::shape::Record;
 use crate::firewall::policy::source::{Source, Trust};
-use crate::registry::{Definition, Sensitivity, Subject};
+use crate::registry::definition::{Definition, Sensitivity, Subject};
 
 /// Our part of the schema.
 pub const STUB: &str = include_str!("../../../policies/portcullis.cedarschema");

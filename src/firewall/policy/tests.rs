@@ -10,7 +10,7 @@ use crate::call::{Call, Mode, Origin, Principal};
 use crate::facts::command::{CommandFacts, Effect, Parse};
 use crate::facts::path::{Access, PathFact};
 use crate::facts::{Facts, Scope, SessionFacts};
-use crate::registry::{Definition, Sensitivity, Subject};
+use crate::registry::definition::{Definition, Sensitivity, Subject};
 use crate::verdict::{Decision, Finding, Level, Severity, Stage, StageVerdict};
 
 const NOBODY: u8 = 0;
