@@ -77,6 +77,9 @@ fn bypass_runs_what_asks_the_operator_and_nothing_graver() {
         "@id(\"two\") forbid (principal, action == Action::\"Bash\", resource)\n\
          when { context.command.programs.contains(\"uptime\") } unless { context.approval.level >= 2 };",
     );
+    let checked = world.run(["check", "Bash", "command=echo hi"]);
+    assert_eq!(checked.code, 3, "the verdict itself is ASK: {checked:?}");
+    assert!(checked.stdout.contains("approval.standing"), "check must say that nobody will be asked: {checked:?}");
     let ran = world.run(["run", "Bash", "command=echo hi"]);
     assert_eq!((ran.code, ran.stdout.trim()), (0, "hi"), "{ran:?}");
     assert_eq!(world.run(["run", "Bash", "command=uptime"]).code, 3, "ASK(2) is not the mode's to answer");

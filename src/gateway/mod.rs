@@ -179,7 +179,11 @@ impl Gateway {
         let tool = request.tool.clone();
         match self.prepare(caller, request) {
             Ok((ground, prepared)) => {
-                let verdict = ground.firewall.judge(&prepared.call, &prepared.facts, 0);
+                let mut verdict = ground.firewall.judge(&prepared.call, &prepared.facts, 0);
+                if ground.firewall.effective(&prepared.call, &verdict) != verdict.decision {
+                    let message = "the principal's mode answers this for the operator: the call runs without asking";
+                    verdict.notes.push(Finding::new("approval.standing", Severity::Note, message));
+                }
                 Judged { tool, call: Some(prepared.call), facts: Some(prepared.facts), verdict }
             }
             Err(reason) => Judged::refused(tool, reason),
