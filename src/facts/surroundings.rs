@@ -109,6 +109,11 @@ impl Surroundings {
         }
     }
 
+    /// A home directory that lies below a directory for anyone, and is more than that.
+    fn home_in_temp(&self) -> bool {
+        TEMP.iter().any(|temp| self.home.starts_with(temp) && self.home != Path::new(temp))
+    }
+
     /// The scope of an absolute path, by its name alone: symbolic links are not followed.
     pub fn scope(&self, path: &Path) -> Scope {
         let path = normalise(path);
@@ -123,6 +128,8 @@ impl Surroundings {
             Scope::WriteRoot
         } else if within(&self.read_roots) {
             Scope::ReadRoot
+        } else if self.home_in_temp() && path.starts_with(&self.home) {
+            Scope::Home
         } else if TEMP.iter().any(|temp| path.starts_with(temp)) {
             Scope::Temp
         } else if path.starts_with("/dev") {
@@ -186,5 +193,9 @@ mod tests {
         ] {
             assert_eq!(here.scope(Path::new(path)), scope, "{path}");
         }
+        here.home = "/tmp/h".into();
+        assert_eq!(here.scope(Path::new("/tmp/h/x")), Scope::Home, "a home directory below /tmp is a home directory");
+        here.home = "/tmp".into();
+        assert_eq!(here.scope(Path::new("/tmp/x")), Scope::Temp, "/tmp as a home directory is for anyone still");
     }
 }

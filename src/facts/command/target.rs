@@ -407,11 +407,21 @@ impl Places<'_> {
         if as_path.starts_with(workspace) {
             return kinds.and(Kind::WorkspacePart);
         }
-        if ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"].iter().any(|temp| as_path.starts_with(temp)) {
-            return kinds.and(Kind::Temp);
+        let home = self.here.home.as_path();
+        // The home directory stays one where it lies below /tmp; what a script calls HOME there is nobody's home.
+        if home.starts_with(as_path) {
+            return kinds.and(Kind::Home);
+        }
+        let home_in_temp = is_temp(home) && !TEMP.iter().any(|temp| home == Path::new(temp));
+        if is_temp(as_path) && !(home_in_temp && as_path.starts_with(home)) {
+            let holds_workspace = workspace.starts_with(as_path);
+            return if holds_workspace { kinds.and(Kind::Workspace) } else { kinds.and(Kind::Temp) };
         }
         if self.is_home(path) {
             return kinds.and(Kind::Home);
+        }
+        if workspace.starts_with(as_path) {
+            return kinds.and(Kind::Workspace);
         }
         if let Some(rest) = self.below_home(path) {
             let cache = [".cache/", ".npm/_cacache", "Library/Caches/", ".local/share/Trash/"]
@@ -478,7 +488,7 @@ impl Places<'_> {
             ["", "home" | "Users" | "root"] => true,
             ["", "home" | "Users", _] => true,
             ["", "var", "root"] => true,
-            _ => self.here.home.starts_with(path) && path != "/",
+            _ => false,
         }
     }
 
@@ -491,6 +501,12 @@ impl Places<'_> {
             rest.split_once('/').map(|(_, rest)| rest)
         })
     }
+}
+
+const TEMP: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
+
+fn is_temp(path: &Path) -> bool {
+    TEMP.iter().any(|temp| path.starts_with(temp))
 }
 
 /// Whether a path with unknown parts can name `own`, or a directory that holds it, by what is known of it. A part of
@@ -670,6 +686,23 @@ mod tests {
         }
         for (text, not) in [("*.o", Kind::Workspace), ("/dev/null", Kind::Disk), ("/tmp/x/*", Kind::Root)] {
             assert!(!places.target(&live(text)).kinds.has(not), "{text} must not be {not:?}");
+        }
+    }
+    #[test]
+    fn a_home_directory_is_one_wherever_it_lies() {
+        for (home, workspace, text, want) in [
+            ("/tmp/h/alice", "/tmp/h/alice/proj", "/tmp/h/alice", Kind::Home),
+            ("/tmp/h/alice", "/tmp/h/alice/proj", "/tmp/h", Kind::Home),
+            ("/tmp/h/alice", "/tmp/h/alice/proj", "/tmp/h/alice/Documents", Kind::HomePart),
+            ("/tmp/h/alice", "/tmp/h/alice/proj", "/tmp/x", Kind::Temp),
+            ("/tmp", "/srv/app/proj", "/tmp/x", Kind::Temp),
+            ("/", "/srv/app/proj", "/tmp/x", Kind::Temp),
+            ("/home/alice", "/srv/app/proj", "/srv/app", Kind::Workspace),
+            ("/home/alice", "/tmp/w/proj", "/tmp/w", Kind::Workspace),
+        ] {
+            let here = Surroundings::new(workspace, home);
+            let target = Places { here: &here, cwd: workspace, home, mounts: None }.target(text);
+            assert!(target.kinds.has(want), "{text} for the home {home}: {target:?} should be {want:?}");
         }
     }
 }
