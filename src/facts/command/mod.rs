@@ -3,7 +3,7 @@
 
 //!
 //! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
-//! `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
+//! `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
 //! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
 //! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
@@ -20,8 +20,10 @@
 //! `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, and `unresolved` where a program's name
 //! cannot be known.
 
+mod alternatives;
 mod arithmetic;
 mod braces;
+mod branches;
 mod builtins;
 mod calls;
 mod env;
@@ -29,6 +31,7 @@ mod exec;
 mod expand;
 mod find;
 mod forkbomb;
+mod functions;
 mod git;
 mod inline;
 mod interpreters;
@@ -41,6 +44,7 @@ mod parse_word;
 mod places;
 mod producers;
 mod programs;
+mod redirects;
 mod remote;
 mod rules;
 mod shells;
