@@ -36,6 +36,7 @@ mod git;
 mod inline;
 mod interpreters;
 mod limits;
+mod multiplexers;
 mod notes;
 mod options;
 mod packs;
@@ -52,10 +53,13 @@ mod syntax;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_run;
 mod text;
 mod variables;
 mod walk;
 mod windows;
+mod wrapper_table;
 mod wrappers;
 
 use std::collections::BTreeSet;

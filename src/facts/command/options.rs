@@ -1,4 +1,6 @@
 //! Options of programs, read as getopt(3) does.
+//!
+//! Lists of long options with a value may hold `!name`: an option without one, told apart from those that it starts.
 
 /// Arguments told apart.
 #[derive(Debug, Default)]
@@ -30,11 +32,12 @@ impl Options {
                     Some((name, value)) => (name, Some(value.to_owned())),
                     None => (long, None),
                 };
-                if value.is_none() && long_valued.contains(&name) {
+                let valued = valued_name(name, long_valued);
+                if value.is_none() && valued.is_some() {
                     value = args.get(i).cloned();
                     i += 1;
                 }
-                options.long.push((name.to_owned(), value));
+                options.long.push((valued.unwrap_or(name).to_owned(), value));
             } else if arg.len() > 1 && arg.starts_with('-') {
                 i += options.cluster(arg, valued, args.get(i));
             } else {
@@ -87,6 +90,17 @@ impl Options {
     }
 }
 
+/// The option with a value that a long option is, in full or abbreviated (getopt_long(3)).
+fn valued_name<'l>(given: &str, valued: &[&'l str]) -> Option<&'l str> {
+    if let Some(name) = valued.iter().find(|name| **name == given) {
+        return Some(name);
+    }
+    if given.is_empty() || valued.iter().any(|name| name.strip_prefix('!') == Some(given)) {
+        return None;
+    }
+    valued.iter().find(|name| name.starts_with(given)).copied()
+}
+
 /// Splits a wrapper's own options from the command it runs: options end at the first operand.
 pub(super) fn command_after<'a>(
     args: &'a [String],
@@ -102,10 +116,11 @@ pub(super) fn command_after<'a>(
         if options && arg == "--" {
             options = false;
         } else if options && let Some(long) = arg.strip_prefix("--") {
-            if !long.contains('=') && long_valued.contains(&long) {
+            if !long.contains('=') && valued_name(long, long_valued).is_some() {
                 i += 1;
             }
         } else if options && arg.len() > 1 && arg.starts_with('-') {
+            // The first letter with a value ends the cluster; the value is the rest of it, or else the next argument.
             let position = arg.chars().skip(1).position(|c| valued.contains(c));
             if position.is_some_and(|at| at + 2 == arg.chars().count()) {
                 i += 1;
@@ -126,6 +141,28 @@ fn assignment(arg: &str) -> Option<(String, String)> {
     let (name, value) = arg.split_once('=')?;
     let valid = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     valid.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// The words of a text as quotes and backslashes keep them together, for programs that split a text themselves.
+pub(super) fn shell_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 #[cfg(test)]

@@ -2,119 +2,304 @@
 
 use std::rc::Rc;
 
-use super::options::{Options, command_after};
+use super::options::{Options, command_after, shell_words};
 use super::text::UNKNOWN;
 use super::walk::Walker;
+use super::wrappers::exec_or_text;
+
+/// Programs whose commands run elsewhere.
+pub(super) fn runs(name: &str) -> bool {
+    matches!(name, "ssh" | "autossh" | "mosh" | "sshpass" | "plink" | "et" | "rsh" | "rexec" | "dbclient" | "slogin")
+        || CONTAINERS.contains(&name)
+        || matches!(name, "chroot" | "systemd-nspawn" | "arch-chroot" | "schroot")
+}
+
+const CONTAINERS: &[&str] = &[
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "oc",
+    "k3s",
+    "microk8s",
+    "docker-compose",
+    "podman-compose",
+    "crictl",
+    "ctr",
+    "lxc",
+    "lxc-attach",
+    "lxc-execute",
+    "incus",
+    "apptainer",
+    "singularity",
+    "enroot",
+    "udocker",
+    "pct",
+    "jexec",
+    "buildah",
+    "container",
+    "devcontainer",
+];
 
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
     walker.judge(name, args, &[]);
     Some(match name {
-        "ssh" | "autossh" | "mosh" => ssh(walker, args),
+        "mosh" | "et" => mosh(walker, args),
+        "plink" => ssh(walker, "PlLmiDRwRo", args),
+        "autossh" => ssh(walker, "MBbcDEeFIiJLlmOoPpQRSWw", args),
+        "ssh" | "rsh" | "rexec" | "dbclient" | "slogin" => ssh(walker, SSH_VALUED, args),
         "sshpass" => {
             let (_, argv) = command_after(args, "fdpP", &[], 0, false);
             walker.exec_texts(argv.to_vec())
         }
-        "chroot" | "arch-chroot" | "systemd-nspawn" => other_root(walker, name, args),
-        _ => container(walker, args),
+        "chroot" | "arch-chroot" | "systemd-nspawn" | "schroot" => other_root(walker, name, args),
+        _ => container(walker, name, args),
     })
 }
 
 const SSH_VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
 
-fn ssh(walker: &mut Walker<'_>, args: &[String]) -> String {
-    let options = Options::read(args, SSH_VALUED, &["ssh", "server"]);
-    for setting in options.values('o') {
-        let (key, value) = setting.split_once(['=', ' ']).unwrap_or((&setting, ""));
-        if ["proxycommand", "localcommand", "knownhostscommand"].contains(&key.trim().to_ascii_lowercase().as_str()) {
-            walker.run_text(value);
+fn ssh(walker: &mut Walker<'_>, valued: &str, args: &[String]) -> String {
+    let (_, rest) = command_after(args, valued, &["ssh", "server"], 0, false);
+    // Options may also stand after the host.
+    let after = rest.split_first().map_or(&[] as &[String], |(_, rest)| command_after(rest, valued, &[], 0, false).1);
+    let own = args.get(..args.len().saturating_sub(after.len())).unwrap_or_default();
+    ssh_options(walker, own, valued);
+    let Some(host) = rest.first() else { return String::new() };
+    let after = after.to_vec();
+    let options = Options::read(own, valued, &[]);
+    // `-N` and `-W` run nothing there.
+    let silent = options.has('N') || options.has('W');
+    ssh_host(walker, host);
+    let text = after.join(" ");
+    walker.subshell(|walker| {
+        away(walker);
+        if !text.is_empty() {
+            walker.run_text(&text) + &UNKNOWN.to_string()
+        } else if walker.env.stdin.is_some() && !silent {
+            super::shells::stdin(walker)
+        } else {
+            String::new()
         }
+    })
+}
+
+fn mosh(walker: &mut Walker<'_>, args: &[String]) -> String {
+    let long: &[&str] = &["ssh", "server", "client", "predict", "port", "family", "bind-server", "command", "terminal-path"];
+    let (_, rest) = command_after(args, "pc", long, 0, false);
+    let own = args.get(..args.len().saturating_sub(rest.len())).unwrap_or_default();
+    let options = Options::read(own, "pc", long);
+    for text in options.long_values("ssh").into_iter().chain(options.long_values("client")) {
+        walker.subshell(|walker| walker.run_text(&text));
     }
-    let (_, rest) = command_after(args, SSH_VALUED, &[], 0, false);
+    let mut texts = options.long_values("command");
+    texts.extend(options.values('c'));
     let Some((host, command)) = rest.split_first() else { return String::new() };
+    ssh_host(walker, host);
+    let command = command.strip_prefix(&["--".to_owned()]).unwrap_or(command).to_vec();
+    walker.subshell(|walker| {
+        away(walker);
+        for text in texts {
+            walker.run_text(&text);
+        }
+        if command.is_empty() { String::new() } else { exec_or_text(walker, command) }
+    })
+}
+
+fn ssh_host(walker: &mut Walker<'_>, host: &str) {
     let host = host.rsplit('@').next().unwrap_or_default().trim_start_matches("ssh://");
     if super::text::is_known(host) {
         walker.notes.host(host.split([':', '/']).next().unwrap_or_default());
     }
     walker.notes.effect("remote-exec");
-    let (_, command) = command_after(command, SSH_VALUED, &[], 0, false);
-    let text = command.join(" ");
-    walker.subshell(|walker| {
-        walker.env.remote = true;
-        walker.env.cwd = walker.home();
-        walker.env.cwd_if_failed = None;
-        if text.is_empty() {
-            if walker.env.stdin.is_some() { super::shells::stdin(walker) } else { String::new() }
-        } else {
-            walker.run_text(&text) + &UNKNOWN.to_string()
+}
+
+/// What runs from here on runs on another machine.
+fn away(walker: &mut Walker<'_>) {
+    walker.env.remote = true;
+    walker.env.cwd = walker.home();
+    walker.env.cwd_if_failed = None;
+}
+
+/// `-o` and `-F` of ssh(1) and its kin (scp, sftp, sshfs).
+pub(super) fn ssh_options(walker: &mut Walker<'_>, args: &[String], valued: &str) {
+    let options = Options::read(args, valued, &[]);
+    for setting in options.values('o') {
+        ssh_setting(walker, &setting);
+    }
+    for path in options.values('F') {
+        let span = walker.span.clone();
+        let text = walker.read_file(&path, &span);
+        for line in text.lines() {
+            ssh_setting(walker, line);
         }
+    }
+}
+
+/// One setting of ssh_config(5), those that run commands.
+fn ssh_setting(walker: &mut Walker<'_>, setting: &str) {
+    let setting = setting.trim();
+    let (key, value) = setting.split_once(|c: char| c == '=' || c.is_whitespace()).unwrap_or((setting, ""));
+    let value = value.trim_start_matches(|c: char| c == '=' || c.is_whitespace());
+    match key.to_ascii_lowercase().as_str() {
+        "proxycommand" | "localcommand" | "knownhostscommand" | "remotecommand" | "ssh_command" => {
+            let text = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value).to_owned();
+            walker.subshell(|walker| walker.run_text(&text));
+        }
+        "match" => {
+            let words = shell_words(value);
+            for pair in words.windows(2) {
+                if let [criterion, text] = pair
+                    && criterion.trim_start_matches('!').eq_ignore_ascii_case("exec")
+                {
+                    walker.subshell(|walker| walker.run_text(text));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+const RUN_VALUED: &str = "vepuwhlmca";
+const EXEC_VALUED: &str = "euwncf";
+const CONTAINER_LONG: &[&str] = &[
+    "volume",
+    "mount",
+    "env",
+    "env-file",
+    "publish",
+    "user",
+    "workdir",
+    "cwd",
+    "hostname",
+    "label",
+    "label-file",
+    "memory",
+    "memory-swap",
+    "cpus",
+    "cpuset-cpus",
+    "cpu-shares",
+    "name",
+    "network",
+    "network-alias",
+    "entrypoint",
+    "cap-add",
+    "cap-drop",
+    "device",
+    "security-opt",
+    "pid",
+    "pids-limit",
+    "ipc",
+    "userns",
+    "platform",
+    "restart",
+    "add-host",
+    "dns",
+    "link",
+    "log-driver",
+    "log-opt",
+    "runtime",
+    "shm-size",
+    "tmpfs",
+    "ulimit",
+    "volumes-from",
+    "volume-driver",
+    "gpus",
+    "pull",
+    "net",
+    "uts",
+    "expose",
+    "cidfile",
+    "cgroupns",
+    "cgroup-parent",
+    "stop-signal",
+    "stop-timeout",
+    "sysctl",
+    "health-cmd",
+    "health-interval",
+    "detach-keys",
+    "!detach",
+    "namespace",
+    "container",
+    "image",
+    "context",
+    "filename",
+    "file",
+    "index",
+    "overrides",
+    "target",
+    "profile",
+    "kubeconfig",
+    "pod",
+    "annotation",
+    "attach",
+    "bind",
+    "pwd",
+    "uid",
+    "gid",
+];
+
+/// docker(1) and its like: `run IMAGE command` and `exec CONTAINER command`.
+fn container(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
+    let verb = |arg: &String| {
+        matches!(arg.as_str(), "run" | "exec" | "create" | "debug" | "rsh" | "shell" | "enter" | "start")
+    };
+    let direct = matches!(name, "lxc-attach" | "lxc-execute" | "jexec");
+    let at = if direct { Some(0) } else { args.iter().position(verb).map(|at| at + 1) };
+    let Some(rest) = at.and_then(|at| args.get(at..)) else { return UNKNOWN.to_string() };
+    let word = at.and_then(|at| args.get(at.wrapping_sub(1))).map(String::as_str).unwrap_or_default();
+    let valued = if matches!(word, "run" | "create") { RUN_VALUED } else { EXEC_VALUED };
+    let kubernetes = matches!(name, "kubectl" | "oc" | "k3s" | "microk8s");
+    let operands = usize::from(!direct);
+    let (own, mut argv) = match rest.iter().position(|arg| arg == "--") {
+        // What stands before the dashes is its own.
+        Some(dashes) if kubernetes || matches!(name, "lxc" | "incus" | "pct") || direct => {
+            (rest.get(..dashes).unwrap_or_default(), rest.get(dashes + 1..).unwrap_or_default().to_vec())
+        }
+        _ => {
+            let (_, argv) = command_after(rest, valued, CONTAINER_LONG, operands, false);
+            let own = rest.get(..rest.len().saturating_sub(argv.len())).unwrap_or_default();
+            (own, argv.strip_prefix(&["--".to_owned()]).unwrap_or(argv).to_vec())
+        }
+    };
+    let options = Options::read(own, valued, CONTAINER_LONG);
+    if let Some(entrypoint) = options.long_values("entrypoint").first() {
+        argv.splice(0..0, shell_words(entrypoint));
+    }
+    let health: Vec<String> = options.long_values("health-cmd");
+    if argv.is_empty() && health.is_empty() {
+        return UNKNOWN.to_string();
+    }
+    let mut mounts = mounts(walker, &options);
+    if kubernetes && word == "debug" && own.iter().any(|arg| arg.starts_with("node/") || arg.starts_with("nodes/")) {
+        // A debugging pod of a node has the node's files there.
+        mounts.push(("/host".to_owned(), "/".to_owned()));
+    }
+    walker.subshell(|walker| {
+        walker.env.mounts = Some(Rc::new(mounts));
+        let directory = options.values('w').into_iter().chain(options.long_values("workdir")).next();
+        walker.env.cwd = directory.unwrap_or_else(|| "/".to_owned());
+        walker.env.cwd_if_failed = None;
+        for text in health {
+            walker.run_text(&text);
+        }
+        if argv.is_empty() {
+            return UNKNOWN.to_string();
+        }
+        exec_or_text(walker, argv) + &UNKNOWN.to_string()
     })
 }
 
-/// docker(1) and its like: `run IMAGE command` and `exec CONTAINER command`.
-fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
-    let Some(at) = args.iter().position(|arg| matches!(arg.as_str(), "run" | "exec" | "create")) else {
-        return UNKNOWN.to_string();
-    };
-    const VALUED: &str = "vepuwhlmcanfi";
-    const LONG: &[&str] = &[
-        "volume",
-        "mount",
-        "env",
-        "env-file",
-        "publish",
-        "user",
-        "workdir",
-        "hostname",
-        "label",
-        "memory",
-        "cpus",
-        "name",
-        "network",
-        "entrypoint",
-        "cap-add",
-        "cap-drop",
-        "device",
-        "security-opt",
-        "pid",
-        "ipc",
-        "userns",
-        "platform",
-        "restart",
-        "add-host",
-        "dns",
-        "link",
-        "log-driver",
-        "log-opt",
-        "runtime",
-        "shm-size",
-        "tmpfs",
-        "ulimit",
-        "volumes-from",
-        "gpus",
-        "pull",
-        "net",
-        "uts",
-        "expose",
-        "cidfile",
-        "cgroup-parent",
-        "stop-signal",
-        "namespace",
-        "container",
-        "image",
-        "context",
-        "filename",
-        "file",
-        "index",
-    ];
-    let rest = args.get(at + 1..).unwrap_or_default();
-    let valued = if args.get(at).is_some_and(|arg| arg == "run") { "vepuwhlmca" } else { "euwnc" };
-    debug_assert!(valued.chars().all(|c| VALUED.contains(c)));
-    let options = Options::read(rest, valued, LONG);
+/// Where a container sees the host's files: (inside, on the host).
+fn mounts(walker: &Walker<'_>, options: &Options) -> Vec<(String, String)> {
     let mut mounts = vec![(String::new(), String::new())];
-    for spec in options.values('v').into_iter().chain(options.long_values("volume")) {
+    let mut add = |inside: &str, outside: &str| {
+        mounts.push((inside.trim_end_matches('/').to_owned(), walker.target(outside).path));
+    };
+    for spec in ["volume", "bind"].iter().flat_map(|name| options.long_values(name)).chain(options.values('v')) {
         let mut parts = spec.split(':');
         if let (Some(outside), Some(inside)) = (parts.next(), parts.next()) {
-            mounts.push((inside.trim_end_matches('/').to_owned(), walker.target(outside).path));
+            add(inside, outside);
         }
     }
     for spec in options.long_values("mount") {
@@ -123,52 +308,40 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
                 .find_map(|part| part.split_once('=').filter(|(key, _)| names.contains(key)).map(|(_, value)| value))
         };
         if let (Some(outside), Some(inside)) = (field(&["source", "src"]), field(&["target", "destination", "dst"])) {
-            mounts.push((inside.trim_end_matches('/').to_owned(), walker.target(outside).path));
+            add(inside, outside);
         }
     }
-    let (_, rest) = command_after(rest, valued, LONG, 1, false);
-    let mut argv = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest).to_vec();
-    if let Some(entrypoint) = options.long_values("entrypoint").first() {
-        argv.insert(0, entrypoint.clone());
-    }
-    let shared_devices = options.has_long("privileged", 10)
+    let devices = options.has_long("privileged", 10)
         || options.long_values("device").iter().any(|device| device.starts_with("/dev/"));
-    if shared_devices {
-        mounts.push(("/dev".to_owned(), "/dev".to_owned()));
+    if devices {
+        add("/dev", "/dev");
     }
-    if argv.is_empty() {
-        return UNKNOWN.to_string();
-    }
-    walker.subshell(|walker| {
-        walker.env.mounts = Some(Rc::new(mounts));
-        walker.env.cwd = options
-            .values('w')
-            .into_iter()
-            .chain(options.long_values("workdir"))
-            .next()
-            .unwrap_or_else(|| "/".to_owned());
-        walker.env.cwd_if_failed = None;
-        walker.exec_texts(argv) + &UNKNOWN.to_string()
-    })
+    mounts
 }
 
 /// chroot(8): paths start at the new root.
 fn other_root(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
     let (valued, long): (&str, &[&str]) = match name {
-        "systemd-nspawn" => ("DMuiSXELU", &["directory", "machine", "image", "bind", "bind-ro"]),
-        _ => ("u", &["userspec", "groups"]),
+        "systemd-nspawn" => (
+            "DMuiSXELUp",
+            &["directory", "machine", "image", "bind", "bind-ro", "user", "chdir", "setenv", "template", "property"],
+        ),
+        "schroot" => ("cudn", &["chroot", "user", "directory", "session-name"]),
+        _ => ("u", &["userspec", "groups", "!skip-chdir"]),
     };
-    let options = Options::read(args, valued, long);
-    let operands = if name == "systemd-nspawn" { 0 } else { 1 };
+    let operands = usize::from(!matches!(name, "systemd-nspawn" | "schroot"));
     let (_, argv) = command_after(args, valued, long, operands, false);
+    let own = args.get(..args.len().saturating_sub(argv.len())).unwrap_or_default();
+    let options = Options::read(own, valued, long);
     let root = match name {
-        "systemd-nspawn" => options.values('D').first().cloned(),
+        "systemd-nspawn" => options.values('D').into_iter().chain(options.long_values("directory")).next(),
+        "schroot" => None,
         _ => options.operands.first().cloned(),
     };
     let target = walker.target(&root.unwrap_or_else(|| ".".to_owned()));
     let (root, container) = (target.path, target.kinds.has(super::target::Kind::Container));
     if argv.is_empty() {
-        return String::new();
+        return if walker.env.stdin.is_some() { super::shells::stdin(walker) } else { String::new() };
     }
     let argv = argv.to_vec();
     walker.subshell(|walker| {
