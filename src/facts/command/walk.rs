@@ -742,6 +742,7 @@ impl<'a> Walker<'a> {
     fn write_file(&mut self, path: &str, append: bool, span: &Span) {
         let target = self.target(path);
         self.notes.path(&target, Access::Write, span.clone());
+        self.record_write(path, &target, append, span);
         let effect = if target.kinds.has(Place::Disk) {
             "write-device"
         } else if append {
@@ -782,6 +783,9 @@ impl<'a> Walker<'a> {
         for act in acts {
             self.notes.effect(act.effect);
         }
+        if let Some(recorder) = &mut self.notes.recorder {
+            recorder.acts(acts);
+        }
         self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
     }
 
@@ -793,6 +797,9 @@ impl<'a> Walker<'a> {
         }
         for act in &acts {
             self.notes.effect(act.effect);
+        }
+        if let Some(recorder) = &mut self.notes.recorder {
+            recorder.acts(&acts);
         }
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
