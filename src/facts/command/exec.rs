@@ -6,6 +6,7 @@ use super::env::Value;
 use super::expand::Field;
 use super::notes::Act;
 use super::programs;
+use super::sites::SiteKind;
 use super::syntax::{Assignment, Word};
 use super::target::Kinds;
 use super::text::{FETCHED, SECRET, UNKNOWN, has_glob, has_unknown, inert, matches, show};
@@ -122,7 +123,15 @@ impl Walker<'_> {
             self.limited("number of commands");
             return UNKNOWN.to_string();
         }
-        self.deeper(|walker| walker.exec_here(argv)).unwrap_or_else(|| UNKNOWN.to_string())
+        if self.notes.recorder.is_none() {
+            return self.deeper(|walker| walker.exec_here(argv)).unwrap_or_else(|| UNKNOWN.to_string());
+        }
+        self.enter_site(&argv);
+        let printed = self.deeper(|walker| walker.exec_here(argv)).unwrap_or_else(|| UNKNOWN.to_string());
+        if let Some(recorder) = &mut self.notes.recorder {
+            recorder.leave();
+        }
+        printed
     }
 
     pub(super) fn exec_texts(&mut self, argv: Vec<String>) -> String {
@@ -138,6 +147,7 @@ impl Walker<'_> {
             return self.unknown_program(&head.text, &args);
         };
         if let Some(body) = self.env.functions.get(&name).cloned() {
+            self.site_is(SiteKind::Function);
             return self.call(&name, &body, &argv);
         }
         self.run_program(&name, &head.text, &args)
@@ -159,6 +169,7 @@ impl Walker<'_> {
             return UNKNOWN.to_string();
         }
         if let Some(printed) = builtins::run(self, name, args) {
+            self.site_is(SiteKind::Builtin);
             return printed;
         }
         if let Some(printed) = wrappers::run(self, name, args) {

@@ -7,7 +7,8 @@
 //! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
 //! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
-//! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound.
+//! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound. [`Guard::understand`] keeps each call
+//! with its words as well (`sites`), for explanations and for the comparison with bash.
 //!
 //! # Effects
 //!
@@ -49,6 +50,7 @@ mod redirects;
 mod remote;
 mod rules;
 mod shells;
+mod sites;
 mod syntax;
 mod target;
 #[cfg(test)]
@@ -70,6 +72,7 @@ use serde::{Deserialize, Serialize};
 pub use self::limits::Limits;
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
 pub use self::rules::{Guard, Rule};
+pub use self::sites::{Element, Opened, Site, SiteEffect, SiteKind, SitePath, Text, Understanding};
 use crate::facts::path::Access;
 use crate::verdict::Finding;
 

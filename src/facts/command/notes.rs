@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::sites::Recorder;
 use super::syntax::Span;
 use super::target::{Kinds, Target};
 use super::{CommandFacts, Effect, Parse, PathUse};
@@ -44,6 +45,8 @@ pub(super) struct Notes {
     opaque: bool,
     most: usize,
     dropped: bool,
+    /// Keeps each call, where that was asked for.
+    pub recorder: Option<Box<Recorder>>,
 }
 
 /// The most paths that are listed.
@@ -73,6 +76,9 @@ impl Notes {
     }
 
     pub fn path(&mut self, target: &Target, access: Access, span: Span) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.path(target, access);
+        }
         if target.path.starts_with("/dev/fd/") || target.kinds.has(super::target::Kind::Container) {
             return;
         }

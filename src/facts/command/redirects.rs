@@ -156,6 +156,7 @@ impl Walker<'_> {
     fn write_file(&mut self, path: &str, append: bool, span: &Span) {
         let target = self.target(path);
         self.notes.path(&target, Access::Write, span.clone());
+        self.record_write(path, &target, append, span);
         let effect = if target.kinds.has(Place::Disk) {
             "write-device"
         } else if append {

@@ -6,6 +6,7 @@ use super::CommandFacts;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::packs::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
+use super::sites::Understanding;
 use super::syntax::Span;
 use super::target::Kinds;
 use super::text::{has_unknown, inert, sanitise};
@@ -151,7 +152,19 @@ impl Guard {
 
     /// Analyses a command line. Never fails: what cannot be analysed is a finding.
     pub fn analyse(&self, command: &str, here: &Surroundings) -> CommandFacts {
+        self.walk(command, Walker::new(self, here, &self.limits)).into_facts()
+    }
+
+    /// The same, with every call and every redirect that the analysis followed.
+    pub fn understand(&self, command: &str, here: &Surroundings) -> Understanding {
         let mut walker = Walker::new(self, here, &self.limits);
+        walker.notes.recorder = Some(Box::default());
+        let mut notes = self.walk(command, walker);
+        let recorder = notes.recorder.take().unwrap_or_default();
+        recorder.into_understanding(notes.into_facts())
+    }
+
+    fn walk(&self, command: &str, mut walker: Walker<'_>) -> Notes {
         if command.len() > self.limits.bytes {
             walker.notes.opaque("the command is longer than what is analysed; run it in smaller steps");
             // What fits is still judged: it can only make the verdict graver.
@@ -166,7 +179,7 @@ impl Guard {
         if command.contains('\0') {
             walker.notes.unparsed("a NUL character", 0..0);
         }
-        walker.notes.into_facts()
+        walker.notes
     }
 
     fn add(&mut self, source: &PackSource, entry: &RuleEntry) -> Result<(), PackError> {

@@ -114,6 +114,11 @@ impl Kinds {
         Kind::ALL.iter().map(|(_, text)| *text).collect()
     }
 
+    /// The names of the kinds in it.
+    pub fn listed(self) -> Vec<&'static str> {
+        Kind::ALL.iter().filter(|(kind, _)| self.has(*kind)).map(|(_, text)| *text).collect()
+    }
+
     /// Losing it destroys a system, a home or a drive.
     pub const fn fatal(self) -> bool {
         self.meets(Kinds::of(Kind::Root).and(Kind::SystemDir).and(Kind::Home).and(Kind::Drive))

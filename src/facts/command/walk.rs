@@ -387,6 +387,9 @@ impl<'a> Walker<'a> {
         for act in acts {
             self.notes.effect(act.effect);
         }
+        if let Some(recorder) = &mut self.notes.recorder {
+            recorder.acts(acts);
+        }
         self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
     }
 
@@ -398,6 +401,9 @@ impl<'a> Walker<'a> {
         }
         for act in &acts {
             self.notes.effect(act.effect);
+        }
+        if let Some(recorder) = &mut self.notes.recorder {
+            recorder.acts(&acts);
         }
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
