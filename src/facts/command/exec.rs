@@ -172,6 +172,8 @@ impl Walker<'_> {
             self.site_is(SiteKind::Builtin);
             return printed;
         }
+        let own = super::files::of_wrapper(self, name, args);
+        self.acts_on(&own);
         if let Some(printed) = wrappers::run(self, name, args) {
             return printed;
         }

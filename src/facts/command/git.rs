@@ -61,7 +61,8 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         std::mem::replace(&mut walker.env.cwd, cwd)
     });
     runs(walker, command, rest);
-    let acts = files(walker, command, rest);
+    let mut acts = files(walker, command, rest);
+    acts.extend(super::files::git(walker, command, rest));
     if let Some(cwd) = saved {
         walker.env.cwd = cwd;
     }

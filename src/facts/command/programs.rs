@@ -1,12 +1,14 @@
 //! What known programs do to their operands, as effects on kinds of targets. Rules of the packs decide what of that is
 //! worth an objection.
 
+use super::files;
 use super::find;
 use super::git;
+use super::network;
 use super::notes::Act;
 use super::options::Options;
 use super::target::{Kind, Kinds};
-use super::text::{FETCHED, SECRET, UNKNOWN, has_unknown, is_known};
+use super::text::{FETCHED, SECRET, UNKNOWN, is_known};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
@@ -235,115 +237,44 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
             }
             Vec::new()
         }
-        "cat" | "head" | "tail" | "less" | "more" | "bat" | "tac" | "nl" | "xxd" | "base64" | "base32" | "strings"
-        | "od" | "hexdump" | "sort" | "uniq" | "cut" | "grep" | "egrep" | "fgrep" | "rg" | "awk" | "sed"
-        | "openssl" | "gpg" | "zip" | "gzip" | "7z" | "scp" | "source" | "wc" | "file" | "diff" | "vi" | "vim"
-        | "nano" | "dd_read" | "xz" | "bzip2" | "python_read" | "rev" | "paste" | "age" => readers(walker, name, args),
-        "curl" | "wget" | "http" | "nc" | "ncat" | "netcat" | "socat" | "dig" | "nslookup" | "ping" | "host"
-        | "mail" | "sendmail" | "ftp" | "aws" | "gsutil" | "rclone" | "telnet" | "xh" | "https" | "drill" => {
-            network(walker, name, args)
+        "sed" | "gsed" => sed(walker, args),
+        "sort" => {
+            let options = Options::read(args, "kStTo", &["compress-program"]);
+            for program in options.long_values("compress-program") {
+                walker.run_text(&program);
+            }
+            files::acts(walker, name, args)
+        }
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "zstd" | "unzstd" | "lz4" | "pigz"
+        | "pbzip2" | "lzop" | "brotli" | "compress" | "uncompress" => files::compress(walker, args),
+        "unzip" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" => files::unpack(walker, name, args),
+        "cpio" => files::cpio(walker, args),
+        "ssh-keygen" => files::keygen(walker, args),
+        "qemu-img" => files::image(walker, args),
+        "scp" | "sftp" => network::remote_copy(walker, args),
+        "curl" | "wget" | "wget2" | "http" | "https" | "xh" | "nc" | "ncat" | "netcat" | "socat" | "dig"
+        | "nslookup" | "ping" | "host" | "drill" | "whois" | "traceroute" | "mail" | "mailx" | "mutt" | "sendmail"
+        | "ftp" | "lftp" | "tftp" | "ncftpput" | "telnet" | "aws" | "gsutil" | "rclone" | "s3cmd" | "s5cmd" | "mc"
+        | "b2" | "azcopy" | "gcloud" | "az" | "gh" | "glab" | "ossutil" | "swift" | "oci" => {
+            network::acts(walker, name, args)
         }
         "cmd" | "powershell" | "pwsh" => super::windows::run(walker, name, args),
-        _ => Vec::new(),
+        _ => files::acts(walker, name, args),
     }
 }
 
-/// Text that arguments, their files or the input carry out.
-fn network(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
-    let mut acts = vec![Act::new(if name == "curl" || name == "wget" { "fetch" } else { "send" }, Kinds::default())];
-    let mut secret = args.iter().any(|arg| arg.contains(SECRET));
-    secret |= walker.env.stdin.as_deref().is_some_and(|text| text.contains(SECRET));
-    for arg in args {
-        let path =
-            arg.rsplit_once('@').map_or(arg.as_str(), |(head, path)| if head.contains("://") { "" } else { path });
-        if path.is_empty() || path == "-" || path.contains("://") || path.starts_with('-') {
-            continue;
+/// sed(1): the script runs and writes too.
+fn sed(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
+    let options = Options::read(args, "efl", &["expression", "file", "line-length"]);
+    let scripted =
+        options.has('e') || options.has('f') || options.has_long("expression", 3) || options.has_long("file", 3);
+    let operands = options.operands.get(usize::from(!scripted)..).unwrap_or_default().to_vec();
+    let mut acts = files::reads(walker, "inspect", &operands);
+    super::interpreters::sed(walker, args);
+    if options.has('i') || options.has('I') || options.has_long("in-place", 2) {
+        for path in &operands {
+            acts.extend(write_to(walker, path, "edit"));
         }
-        let carried = arg.contains('@')
-            || args
-                .iter()
-                .any(|option| matches!(option.as_str(), "-T" | "--upload-file" | "--post-file" | "cp" | "copy"));
-        if carried {
-            let target = walker.target(path);
-            secret |= walker.content(&target).contains(SECRET);
-        }
-    }
-    if let Some(path) =
-        args.iter().find_map(|arg| arg.strip_prefix("--post-file=").or_else(|| arg.strip_prefix("--body-file=")))
-    {
-        let target = walker.target(path);
-        secret |= walker.content(&target).contains(SECRET);
-    }
-    if secret {
-        acts.push(Act::new("send-secret", Kinds::default()));
-    }
-    if name == "curl" || name == "wget" {
-        let short = if name == "curl" { "o" } else { "O" };
-        let options = Options::read(args, short, &["output", "output-document"]);
-        let first = short.chars().next().unwrap_or('o');
-        for path in options
-            .values(first)
-            .into_iter()
-            .chain(options.long_values("output"))
-            .chain(options.long_values("output-document"))
-        {
-            if path != "-" {
-                acts.extend(walker.acts("overwrite", &[path], false, Access::Write));
-            }
-        }
-    }
-    for arg in args {
-        if let Some(command) =
-            arg.strip_prefix("EXEC:").or_else(|| arg.strip_prefix("SYSTEM:")).or_else(|| arg.strip_prefix("exec:"))
-        {
-            let text = command.split(',').next().unwrap_or_default().trim_matches(['"', '\'']).to_owned();
-            walker.subshell(|walker| walker.run_text(&text));
-        }
-    }
-    acts
-}
-
-fn readers(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
-    let mut operands: Vec<String> =
-        args.iter().filter(|arg| !arg.starts_with('-') && !arg.is_empty()).cloned().collect();
-    let scripted = matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "sed" | "awk");
-    if scripted && !operands.is_empty() && !args.iter().any(|arg| arg == "-e" || arg == "-f") {
-        operands.remove(0);
-    }
-    if matches!(name, "head" | "tail" | "cut" | "sort" | "openssl" | "gpg" | "7z") {
-        operands.retain(|operand| !operand.chars().all(|c| c.is_ascii_digit()));
-    }
-    let mut acts = Vec::new();
-    for operand in &operands {
-        let target = walker.target(operand);
-        if has_unknown(operand) && !target.is_known() {
-            acts.push(Act::new("read", target.kinds));
-            continue;
-        }
-        let span = walker.span.clone();
-        walker.notes.path(&target, Access::Read, span);
-        // A search or an edit shows less than printing a file does.
-        let effect =
-            if scripted || matches!(name, "file" | "wc" | "diff" | "vi" | "vim" | "nano") { "inspect" } else { "read" };
-        acts.push(Act::new(effect, target.kinds));
-    }
-    if name == "sed" {
-        super::interpreters::sed(walker, args);
-        let options = Options::read(args, "ef", &["expression", "file"]);
-        if options.has('i') || options.has_long("in-place", 3) {
-            acts.extend(walker.acts("overwrite", &operands, false, Access::Write).into_iter().map(|mut act| {
-                act.effect = "edit";
-                act
-            }));
-        }
-    }
-    if name == "sort" {
-        let options = Options::read(args, "okStT", &["output", "compress-program"]);
-        let outputs: Vec<String> = options.values('o').into_iter().chain(options.long_values("output")).collect();
-        for program in options.long_values("compress-program") {
-            walker.run_text(&program);
-        }
-        acts.extend(walker.acts("overwrite", &outputs, false, Access::Write));
     }
     acts
 }
@@ -448,6 +379,11 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
     }
     let Some(destination) = destination else { return acts };
     acts.extend(write_to(walker, &destination, "overwrite"));
+    for mode in options.values('m').into_iter().chain(options.long_values("mode")) {
+        if let Some(effect) = mode_effect(&mode) {
+            acts.extend(walker.acts(effect, std::slice::from_ref(&destination), false, Access::Write));
+        }
+    }
     for source in &operands {
         remember_copy(walker, source, &destination);
     }
@@ -477,7 +413,12 @@ fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
 
 fn link(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let options = Options::read(args, "tS", &["target-directory", "suffix"]);
-    let Some((name, sources)) = options.operands.split_last() else { return Vec::new() };
+    let into = options.values('t').into_iter().chain(options.long_values("target-directory")).next();
+    let (name, sources) = match (&into, options.operands.split_last()) {
+        (Some(into), _) => (into, options.operands.as_slice()),
+        (None, Some(found)) => found,
+        (None, None) => return Vec::new(),
+    };
     let forced = options.has('f') || options.has_long("force", 2);
     let mut acts =
         walker.acts(if forced { "overwrite" } else { "link" }, std::slice::from_ref(name), false, Access::Write);
@@ -581,6 +522,10 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         let directory = options.values('C').into_iter().chain(options.long_values("directory")).next();
         if let Some(directory) = directory {
             acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
+        }
+        // The archive says where its files go.
+        if options.has('P') || options.has_long("absolute-names", 4) {
+            acts.extend(walker.acts("unpack", &["/".to_owned()], false, Access::Write));
         }
         return acts;
     }
