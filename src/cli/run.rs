@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::approval::Role;
+use crate::call::Origin;
 use crate::cli::args::{Format, RunArgs, ToolCall, Who};
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, exit, prompt, render};
 use crate::daemon::errand::Errand;
 use crate::gateway::{Caller, Done, Gateway, Outcome};
+use crate::mcp::presented;
 use crate::registry::{Output, ToolError};
 use crate::verdict::Decision;
 
@@ -39,14 +40,6 @@ pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
     Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref(), None)?)
 }
 
-/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
-pub(super) fn presented(gateway: &Gateway) -> Result<Option<Role>, Failure> {
-    match std::env::var("PORTCULLIS_TOKEN") {
-        Ok(token) => Ok(Some(gateway.role_of(&token)?)),
-        Err(_) => Ok(None),
-    }
-}
-
 /// The call that the command line describes.
 pub(super) fn errand(who: &Who, call: &ToolCall) -> Result<Errand, Failure> {
     let Some(tool) = &call.tool else {
@@ -71,6 +64,9 @@ pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Er
         cwd: who.cwd.clone(),
         tool,
         arguments: arguments.to_string(),
+        origin: Origin::Cli,
+        caller_id: None,
+        while_connected: false,
     })
 }
 
