@@ -4,6 +4,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -20,22 +21,35 @@ use tokio::runtime::{Builder, Runtime};
 use crate::approval::{ApprovalId, CredentialError, operator_token};
 use crate::config::Places;
 use crate::daemon::Answer;
-use crate::daemon::errand::{self, Errand};
+use crate::daemon::errand::{self, Errand, Offers, Standing};
 use crate::gateway::{Judged, Outcome};
 use crate::state::{StateDir, StateError};
 
-/// A connection to the daemon of a state directory.
+/// A connection to the daemon of a state directory, for a caller that blocks.
 pub struct Client {
     runtime: Runtime,
+    link: Link,
+}
+
+/// The same for asynchronous callers: any number of requests at a time, on as many connections.
+pub struct Link {
     places: Places,
     authorization: HeaderValue,
     installation: String,
-    connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
+    /// The one that was used last, and when.
+    connection: Mutex<Option<(SendRequest<Full<Bytes>>, Instant)>>,
 }
+
+/// The daemon closes a connection on which nothing is asked for five seconds; one that has rested for this long is not
+/// used again, so that no request crosses with its end.
+const RESTED: Duration = Duration::from_secs(2);
 
 /// Why the daemon gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
+    /// Nothing was asked.
+    #[error("the gateway that ran for this state directory has stopped: make the call again")]
+    Absent,
     #[error(transparent)]
     Credential(#[from] CredentialError),
     #[error("the gateway's socket {path} belongs to a process of another user: it was told nothing", path = .0.display())]
@@ -65,23 +79,9 @@ impl Client {
     ///
     /// When there is a daemon, and it cannot be talked to.
     pub fn connect(places: &Places) -> Result<Option<Self>, ClientError> {
-        let Some(stream) = dial(places)? else { return Ok(None) };
-        let token = match std::env::var("PORTCULLIS_TOKEN") {
-            Ok(token) => token,
-            Err(_) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
-        };
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
-        authorization.set_sensitive(true);
-        let client = Client {
-            runtime: Builder::new_current_thread().enable_all().build()?,
-            places: places.clone(),
-            authorization,
-            installation: errand::installation(places),
-            connection: Mutex::new(None),
-        };
-        let sender = client.runtime.block_on(handshake(stream))?;
-        *client.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
-        Ok(Some(client))
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let link = runtime.block_on(Link::connect(places))?;
+        Ok(link.map(|link| Client { runtime, link }))
     }
 
     /// Makes a call, the whole way.
@@ -90,7 +90,7 @@ impl Client {
     ///
     /// When the daemon gave no answer, or says that this is no call.
     pub fn call(&self, errand: &Errand) -> Result<Outcome, ClientError> {
-        self.post(errand::CALL, serde_json::to_vec(errand)?)
+        self.runtime.block_on(self.link.call(errand))
     }
 
     /// What the firewall would answer.
@@ -99,7 +99,7 @@ impl Client {
     ///
     /// As [`Client::call`].
     pub fn judge(&self, errand: &Errand) -> Result<Judged, ClientError> {
-        self.post(errand::JUDGE, serde_json::to_vec(errand)?)
+        self.runtime.block_on(self.link.post(errand::JUDGE, serde_json::to_vec(errand)?))
     }
 
     /// Answers an approval.
@@ -112,11 +112,64 @@ impl Client {
             Answer::Grant => ("grant", json!({})),
             Answer::Refuse(reason) => ("refuse", json!({ "reason": reason })),
         };
-        self.post::<Value>(&format!("/api/approvals/{id}/{word}"), serde_json::to_vec(&body)?).map(drop)
+        let path = format!("/api/approvals/{id}/{word}");
+        self.runtime.block_on(self.link.post::<Value>(&path, serde_json::to_vec(&body)?)).map(drop)
+    }
+}
+
+impl Link {
+    /// Connects, as [`Client::connect`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::connect`].
+    pub async fn connect(places: &Places) -> Result<Option<Self>, ClientError> {
+        let Some(stream) = dial(places)? else { return Ok(None) };
+        let token = match std::env::var("PORTCULLIS_TOKEN") {
+            Ok(token) => token,
+            Err(_) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
+        };
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
+        authorization.set_sensitive(true);
+        let connection = Mutex::new(Some((handshake(stream).await?, Instant::now())));
+        let installation = errand::installation(places);
+        Ok(Some(Link { places: places.clone(), authorization, installation, connection }))
     }
 
-    fn post<T: DeserializeOwned>(&self, path: &str, body: Vec<u8>) -> Result<T, ClientError> {
-        let (status, body) = self.runtime.block_on(self.send(path, body))?;
+    /// Makes a call, the whole way. Where the errand says so, a caller that drops this takes the call back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call`].
+    pub async fn call(&self, errand: &Errand) -> Result<Outcome, ClientError> {
+        self.post(errand::CALL, serde_json::to_vec(errand)?).await
+    }
+
+    /// Whose calls these would be, and the tools that could be allowed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call`].
+    pub async fn offers(&self, errand: &Errand) -> Result<Offers, ClientError> {
+        self.post(errand::OFFERS, serde_json::to_vec(errand)?).await
+    }
+
+    /// Where an approval stands, once it is answered or `patience` is over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call`].
+    pub async fn standing(&self, id: &ApprovalId, patience: Duration) -> Result<Standing, ClientError> {
+        let path = format!("/api/pending/{id}?wait={}s", patience.as_secs());
+        self.ask(Method::GET, &path, Vec::new()).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: Vec<u8>) -> Result<T, ClientError> {
+        self.ask(Method::POST, path, body).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, method: Method, path: &str, body: Vec<u8>) -> Result<T, ClientError> {
+        let (status, body) = self.send(method, path, body).await?;
         if status.is_success() {
             return Ok(serde_json::from_slice(&body)?);
         }
@@ -128,9 +181,9 @@ impl Client {
         Err(ClientError::Refused { message, forbidden: status == StatusCode::FORBIDDEN })
     }
 
-    async fn send(&self, path: &str, body: Vec<u8>) -> Result<(StatusCode, Bytes), ClientError> {
+    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<(StatusCode, Bytes), ClientError> {
         let request = Request::builder()
-            .method(Method::POST)
+            .method(method)
             .uri(path)
             .header(HOST, "localhost")
             .header(AUTHORIZATION, self.authorization.clone())
@@ -145,21 +198,21 @@ impl Client {
             Ok::<_, hyper::Error>((status, response.into_body().collect().await?.to_bytes()))
         };
         let answered = answer.await.map_err(|error| ClientError::Gone(error.to_string()))?;
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
         Ok(answered)
     }
 
-    /// The connection, or a new one where the daemon closed it in the meantime. Nothing was sent on it then: a request
-    /// that was sent is never sent again.
+    /// The connection, or a new one where that is in use or has rested. Nothing was sent on it then: a request that was
+    /// sent is never sent again.
     async fn connected(&self) -> Result<SendRequest<Full<Bytes>>, ClientError> {
         let kept = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut connection) = kept
+        if let Some((mut connection, used)) = kept
+            && used.elapsed() < RESTED
             && connection.ready().await.is_ok()
         {
             return Ok(connection);
         }
-        let stream = dial(&self.places)?.ok_or_else(|| ClientError::Gone("its socket is closed".to_owned()))?;
-        handshake(stream).await
+        handshake(dial(&self.places)?.ok_or(ClientError::Absent)?).await
     }
 }
 

@@ -221,7 +221,7 @@ fn told_to_stop_it_finishes_what_it_began() {
 }
 
 #[test]
-fn i3_told_twice_it_stops_at_once_and_the_cut_off_call_is_on_record() {
+fn i3_told_twice_it_ends_the_calls_in_flight_and_records_their_ends() {
     let world = World::new();
     let mut served = Served::start(&world);
     let call = json!({ "command": "echo started > started; sleep 30; echo finished > finished" });
@@ -249,11 +249,41 @@ fn i3_told_twice_it_stops_at_once_and_the_cut_off_call_is_on_record() {
     served.signal(Signal::SIGTERM);
     served.ended();
     assert!(began.elapsed() < Duration::from_secs(8), "it took {:?}", began.elapsed());
-    assert!(caller.join().expect("joined").is_none(), "a call that was cut off had an answer");
+    let told = caller.join().expect("joined").expect("the caller is told");
+    assert!(told.body.contains("cancelled"), "{told:?}");
+    let finished = records(&world, "finished");
+    assert!(finished.len() == 1 && finished[0].to_string().contains("cancelled"), "{finished:?}");
     let _next = Served::start(&world);
-    let unknown = records(&world, "unknown");
-    assert_eq!(unknown.len(), 1, "{unknown:?}");
+    assert!(records(&world, "unknown").is_empty(), "the end was recorded, and is said to be unknown");
     assert!(!world.workspace().join("finished").exists(), "the command went on without its gateway");
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn i3_a_call_that_outlasts_the_grace_is_ended_with_all_it_started_and_on_record() {
+    let world = World::new();
+    let mut served = Served::start(&world);
+    // In the background, deaf to SIGTERM: ended all the same.
+    let command = "trap '' TERM; (sleep 25; touch late) & touch started; sleep 30; touch late";
+    let call = json!({ "command": command });
+    let id = served.execute("Bash", call.clone()).pending();
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let (told, took) = thread::scope(|scope| {
+        let caller = scope.spawn(|| served.execute("Bash", call));
+        until("the command to start", || world.workspace().join("started").exists());
+        let began = Instant::now();
+        served.signal(Signal::SIGTERM);
+        (caller.join().expect("an answer"), began.elapsed())
+    });
+    assert!(served.ended().success(), "{}", served.log());
+    assert!((9..20).contains(&took.as_secs()), "the call was given {took:?}");
+    assert!(told.status == 200 && told.body.contains("cancelled"), "{told:?}");
+    let finished = records(&world, "finished");
+    assert!(finished.len() == 1 && finished[0].to_string().contains("cancelled"), "{finished:?}");
+    let left = fs::read_dir(world.state().join("scratch")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "its scratch directory was left behind");
+    thread::sleep(Duration::from_secs(26).saturating_sub(took));
+    assert!(!world.workspace().join("late").exists(), "something that it started went on");
     assert_eq!(world.run(["audit", "verify"]).code, 0);
 }
 

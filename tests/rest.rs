@@ -237,7 +237,9 @@ fn an_agent_sees_its_own_tools_and_its_own_waiting_calls() {
         "config/portcullis.toml",
         format!(
             "[[agents]]\nname = \"one\"\nworkspace = {workspace:?}\n\
-             [[agents]]\nname = \"two\"\nworkspace = {workspace:?}\nallowed_tools = [\"Read\"]\n"
+             [[agents]]\nname = \"two\"\nworkspace = {workspace:?}\nallowed_tools = [\"Read\"]\n\
+             [[agents]]\nname = \"planner\"\nworkspace = {workspace:?}\nmode = \"plan\"\n\
+             [[agents]]\nname = \"alone\"\nworkspace = {workspace:?}\nunattended = true\n"
         ),
     );
     let served = Served::start(&world);
@@ -248,6 +250,9 @@ fn an_agent_sees_its_own_tools_and_its_own_waiting_calls() {
     };
     assert_eq!(names(&two), ["Read"]);
     assert_eq!(names(&one), names(&served.operator()), "nothing is hidden from an agent without allowed_tools");
+    for agent in ["planner", "alone"] {
+        assert_eq!(names(&served.agent(agent)), ["Glob", "Grep", "ListDir", "Read"], "{agent} can be allowed no other");
+    }
     let call = json!({ "parameters": { "command": "ls" } });
     let hidden = served.post("/api/tools/terminal/execute", &two, &call);
     assert_eq!(hidden.status, 404, "{hidden:?}");

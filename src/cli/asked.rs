@@ -2,23 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::approval::Role;
+use crate::call::Origin;
 use crate::cli::Failure;
 use crate::cli::args::{ToolCall, Who};
 use crate::daemon::errand::Errand;
 use crate::gateway::{Caller, Gateway};
+use crate::mcp::presented;
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
     Ok(described(who, String::new(), &Value::Null)?.caller(gateway, presented(gateway)?.as_ref(), None)?)
-}
-
-/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
-pub(super) fn presented(gateway: &Gateway) -> Result<Option<Role>, Failure> {
-    match std::env::var("PORTCULLIS_TOKEN") {
-        Ok(token) => Ok(Some(gateway.role_of(&token)?)),
-        Err(_) => Ok(None),
-    }
 }
 
 /// The call that the command line describes.
@@ -45,6 +38,9 @@ pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Er
         cwd: who.cwd.clone(),
         tool,
         arguments: arguments.to_string(),
+        origin: Origin::Cli,
+        caller_id: None,
+        while_connected: false,
     })
 }
 

@@ -4,13 +4,13 @@
 use tokio::runtime::{Builder, Runtime};
 
 use crate::approval::ApprovalId;
-use crate::cli::asked::presented;
 use crate::cli::{Failure, approvals, exit};
 use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};
 use crate::daemon::Answer;
 use crate::daemon::errand::Errand;
 use crate::gateway::{Gateway, Judged, Outcome};
+use crate::mcp::presented;
 
 pub(super) enum Gate {
     Daemon(Client),
@@ -68,7 +68,7 @@ impl Gate {
 fn failure(error: ClientError) -> Failure {
     let code = match &error {
         ClientError::Refused { forbidden: true, .. } | ClientError::Foreign(_) => exit::DENIED,
-        ClientError::Gone(_) | ClientError::Io(_) | ClientError::Unreadable(_) => exit::INTERNAL,
+        ClientError::Absent | ClientError::Gone(_) | ClientError::Io(_) | ClientError::Unreadable(_) => exit::INTERNAL,
         ClientError::Refused { .. } | ClientError::Credential(_) | ClientError::State(_) | ClientError::Token => {
             exit::USAGE
         }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::call::Origin;
 use crate::cli::args::{McpArgs, McpCommand, McpServeArgs, Who};
 use crate::cli::{Failure, STACK, asked, exit};
-use crate::config::Config;
-use crate::gateway::Gateway;
-use crate::mcp::{Patience, Server, stdio};
+use crate::config::Places;
+use crate::daemon::errand::Errand;
+use crate::mcp::{Patience, Server, Thin, stdio};
 
 pub(super) fn run(args: McpArgs) -> Result<u8, Failure> {
     match args.command {
@@ -26,20 +28,23 @@ fn serve(args: McpServeArgs) -> Result<u8, Failure> {
         .with_ansi(false)
         .with_max_level(tracing::level_filters::LevelFilter::WARN)
         .init();
-    let gateway = Gateway::open(Config::from_env()?)?;
     let session = args.session.unwrap_or_else(|| format!("mcp-{}", uuid::Uuid::now_v7()));
     let who = Who { agent: args.agent, session, workspace: args.workspace, cwd: None };
-    let caller = asked::caller(&gateway, &who)?;
-    anstream::eprintln!(
-        "portcullis: serving MCP to agent {} in session {}, workspace {}",
-        caller.principal.agent,
-        caller.principal.session,
-        caller.workspace.display()
-    );
-    let patience = args.wait.map_or_else(Patience::default, |seconds| Patience::of(Duration::from_secs(seconds)));
-    let server = Server::of(Arc::new(gateway), caller, patience);
+    let caller = Errand { origin: Origin::Mcp, ..asked::described(&who, String::new(), &Value::Null)? };
+    let thin = Arc::new(Thin::new(Places::from_env()?, caller)?);
     // Calls are judged on these threads, too.
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
+    let (offers, daemon) =
+        runtime.block_on(async { Ok::<_, Failure>((thin.offers().await?, thin.through_daemon().await?)) })?;
+    anstream::eprintln!(
+        "portcullis: serving MCP to agent {} in session {}, workspace {}; {}",
+        offers.agent,
+        who.session,
+        offers.workspace.display(),
+        if daemon { "the running gateway decides" } else { "no gateway runs, so this process decides" }
+    );
+    let patience = args.wait.map_or_else(Patience::default, |seconds| Patience::of(Duration::from_secs(seconds)));
+    let server = Server::thin(thin, patience);
     let served = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;

@@ -77,7 +77,8 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::D
     let served = tokio::select! {
         served = daemon::serve(Arc::clone(&daemon), listeners, stop) => served,
         () = again => {
-            warn!("told to stop twice: calls in flight are cut off; the next start records their outcome as unknown");
+            warn!("told to stop twice: calls in flight are ended");
+            daemon::end_calls(&daemon).await;
             Ok(())
         }
     };

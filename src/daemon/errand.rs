@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::approval::Role;
-use crate::call::{Digest, Request};
+use crate::approval::{Role, Status};
+use crate::call::{Digest, Origin, Request};
 use crate::config::Places;
-use crate::gateway::{Caller, Gateway, OpenError};
+use crate::gateway::{Caller, Gateway, OpenError, RulesError};
 
 /// Where the errands' routes begin; they are there on the Unix socket alone.
 pub const CALL: &str = "/errand/call";
 pub const JUDGE: &str = "/errand/judge";
+pub const OFFERS: &str = "/errand/offers";
 
 /// Tells the daemon which installation the client belongs to.
 pub const INSTALLATION: &str = "portcullis-installation";
 
-/// A call as the command line describes it.
+/// A call as a thin client describes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Errand {
@@ -30,6 +31,28 @@ pub struct Errand {
     pub tool: String,
     /// The arguments as JSON text, so that their nesting is measured alike on both sides.
     pub arguments: String,
+    pub origin: Origin,
+    /// The agent's own identifier for the call, for the record.
+    pub caller_id: Option<String>,
+    /// Whether a client that goes away takes the call back: what it started is then ended. Otherwise it runs to its end.
+    pub while_connected: bool,
+}
+
+/// Whose calls an errand's are, and what they could be.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Offers {
+    pub agent: String,
+    pub workspace: PathBuf,
+    /// The names of the tools that the caller could ever be allowed, in the registry's order.
+    pub tools: Vec<String>,
+}
+
+/// Where an approval stands: what matters here of the answer of `GET /api/pending/{id}`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Standing {
+    pub status: Status,
+    /// Why a person refused it.
+    pub reason: Option<String>,
 }
 
 /// Why an errand is no call.
@@ -43,6 +66,8 @@ pub enum ErrandError {
     OtherAgent(String),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Rules(#[from] RulesError),
 }
 
 impl Errand {
@@ -58,7 +83,10 @@ impl Errand {
         presented: Option<&Role>,
         home: Option<&Path>,
     ) -> Result<Caller, ErrandError> {
-        let by = |agent| gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here);
+        let by = |agent| {
+            let caller = gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here)?;
+            Ok::<_, OpenError>(Caller { origin: self.origin, ..caller })
+        };
         let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref())?) };
         if self.agent.as_ref().is_some_and(|asked| asked != name) {
             return Err(ErrandError::OtherAgent(name.clone()));
@@ -81,7 +109,18 @@ impl Errand {
     /// When the arguments are no JSON.
     pub fn request(&self, caller: &Caller) -> Result<Request, ErrandError> {
         let arguments: Value = serde_json::from_str(&self.arguments)?;
-        Ok(Request { cwd: self.cwd.clone(), ..caller.request(self.tool.clone(), arguments) })
+        let caller_id = self.caller_id.clone();
+        Ok(Request { cwd: self.cwd.clone(), caller_id, ..caller.request(self.tool.clone(), arguments) })
+    }
+
+    /// What this caller could ever be allowed.
+    ///
+    /// # Errors
+    ///
+    /// When the workspace's rules cannot be used, so that nothing is allowed.
+    pub fn offers(gateway: &Gateway, caller: &Caller) -> Result<Offers, ErrandError> {
+        let tools = gateway.offers(caller)?.iter().map(|tool| tool.definition().name.to_owned()).collect();
+        Ok(Offers { agent: caller.principal.agent.clone(), workspace: caller.workspace.clone(), tools })
     }
 }
 

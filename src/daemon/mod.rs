@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 pub use self::listen::{ListenError, Listeners, running};
 pub use self::reload::{fingerprint, follow_changes};
-pub use self::serve::serve;
+pub use self::serve::{end_calls, serve};
 use crate::approval::{Approval, ApprovalId, Role, Status};
 use crate::call::Request;
 use crate::gateway::{Caller, Gateway, Judged, Outcome, RecordError};
@@ -37,6 +37,8 @@ const MOST_CALLS: usize = 128;
 const TURN: Duration = Duration::from_secs(30);
 /// How often an approval is looked at that somebody else may have answered, in another process.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How long calls get to be ended, and recorded.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// One gateway, and the little that its callers share.
 pub struct Daemon {
@@ -47,6 +49,8 @@ pub struct Daemon {
     /// Changes whenever an approval was answered here.
     answers: watch::Sender<()>,
     closing: watch::Sender<bool>,
+    /// Set when calls that still run are to be ended.
+    cutting: watch::Sender<bool>,
 }
 
 /// Why the daemon did not take a call on. It did not run.
@@ -71,6 +75,7 @@ impl Daemon {
             turns,
             answers: watch::Sender::new(()),
             closing: watch::Sender::new(false),
+            cutting: watch::Sender::new(false),
         }
     }
 
@@ -92,16 +97,38 @@ impl Daemon {
         self.address
     }
 
-    /// Makes a call, the whole way. Once it has begun it runs to its end, even where nobody waits for it any more.
+    /// Makes a call, the whole way. Once it has begun it runs to its end, even where nobody waits for it any more, unless
+    /// the daemon has to stop before.
     ///
     /// # Errors
     ///
     /// When there was no turn for it.
     pub async fn call(&self, caller: Caller, request: Request) -> Result<Outcome, Refusal> {
-        let gateway = Arc::clone(&self.gateway);
+        self.call_unless(caller, request, std::future::pending()).await
+    }
+
+    /// The same for a caller who may take the call back: it is ended once `cancelled` is ready.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::call`].
+    pub async fn call_unless(
+        &self,
+        caller: Caller,
+        request: Request,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Outcome, Refusal> {
+        let (gateway, mut cutting) = (Arc::clone(&self.gateway), self.cutting.subscribe());
+        let ended = async move {
+            tokio::select! {
+                () = cancelled => {}
+                // The sender lives as long as the daemon; a daemon that is gone ends its calls, too.
+                _ = cutting.wait_for(|cutting| *cutting) => {}
+            }
+        };
         // Judging works on files and waits for the disk: a thread of its own keeps the event loop free, and lets the
         // records of many calls share one sync.
-        self.in_turn(move || Handle::current().block_on(gateway.call(&caller, request))).await
+        self.in_turn(move || Handle::current().block_on(gateway.call_unless(&caller, request, ended))).await
     }
 
     /// Makes a call and, where it asks, waits for the answer up to `patience` and makes it again.
@@ -178,6 +205,18 @@ impl Daemon {
         &self,
         work: impl FnOnce(&Gateway) -> Result<T, RecordError> + Send + 'static,
     ) -> Result<Result<T, RecordError>, Refusal> {
+        self.look(work).await
+    }
+
+    /// Looks at what the gateway's rules say, off the event loop.
+    ///
+    /// # Errors
+    ///
+    /// When the work itself failed unexpectedly.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Gateway) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
         let gateway = Arc::clone(&self.gateway);
         tokio::task::spawn_blocking(move || work(&gateway)).await.map_err(|_| Refusal::Broken)
     }
@@ -221,13 +260,29 @@ impl Daemon {
         if *self.closing.borrow() {
             return Err(Refusal::Stopping);
         }
-        let turn = match timeout(TURN, self.turns.acquire()).await {
+        let turn = match timeout(TURN, Arc::clone(&self.turns).acquire_owned()).await {
             Ok(turn) => turn.map_err(|_| Refusal::Stopping)?,
             Err(_) => return Err(Refusal::Busy),
         };
-        let done = tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken);
-        drop(turn);
-        done
+        // The turn belongs to the work, which goes on where nobody waits for it any more.
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken)
+    }
+
+    /// Ends the calls that still run, and waits until their ends are on record. Whether they are.
+    pub async fn cut_off(&self) -> bool {
+        self.close();
+        self.cutting.send_replace(true);
+        let ended = async {
+            while self.running() > 0 {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(ENDING, ended).await.is_ok()
     }
 
     /// How many calls are judged or run now.

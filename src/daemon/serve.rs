@@ -35,12 +35,14 @@ const STALLED: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 /// How long connections may stay open when no call runs any more.
 const LINGER: Duration = Duration::from_secs(1);
+/// How long answers get to be written once the last call has been ended.
+const FAREWELL: Duration = Duration::from_millis(200);
 /// After an error of accept(2) such as "too many open files", so that the loop does not spin.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Serves until `stop` is ready. Then no connection is accepted any more, and those that are open have ten seconds to
-/// finish their requests. A call that goes on for longer is ended with the process; its decision is on record, and the
-/// next start records that its outcome is unknown.
+/// finish their requests. Calls that go on for longer are ended, with everything that they started, and their end is on
+/// record when this returns.
 ///
 /// # Errors
 ///
@@ -67,14 +69,20 @@ pub async fn serve(daemon: Arc<Daemon>, listeners: Listeners, stop: impl Future<
     }
     daemon.close();
     info!(connections = graceful.count(), calls = daemon.running(), "stopping: no new connections");
-    let _ = timeout(GRACE, finished(&daemon, graceful)).await;
-    if daemon.running() > 0 {
-        warn!(
-            calls = daemon.running(),
-            "stopped with calls in flight: the next start records their outcome as unknown"
-        );
+    if timeout(GRACE, finished(&daemon, graceful)).await.is_err() && daemon.running() > 0 {
+        warn!(calls = daemon.running(), "calls that went on for longer than {} s are ended", GRACE.as_secs());
+        end_calls(&daemon).await;
     }
     Ok(())
+}
+
+/// Ends the calls that still run, records their ends, and lets their callers be told.
+pub async fn end_calls(daemon: &Daemon) {
+    if daemon.cut_off().await {
+        sleep(FAREWELL).await;
+    } else {
+        warn!(calls = daemon.running(), "these could not be ended: the next start records their outcome as unknown");
+    }
 }
 
 /// Ready when no call runs any more and every connection is closed, or has had a second to take its answer: one that has

@@ -1,4 +1,4 @@
-//! For the thin clients of this machine (`run`, `check`), over the Unix socket: an errand in, and out what the gateway
+//! For the thin clients of this machine (`run`, `check`, `mcp serve`), over the Unix socket: an errand in, and out what the gateway
 //! says of it, exactly as if the client had asked in process.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use tokio::sync::oneshot;
 
-use crate::call::Request as Asked;
 use crate::daemon::Daemon;
 use crate::daemon::errand::{Errand, ErrandError, INSTALLATION, installation};
 use crate::gateway::{Caller, OpenError};
@@ -24,8 +24,17 @@ pub(super) async fn call(
     Extension(identity): Extension<Identity>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (caller, request) = errand(&daemon, via, &identity, request).await?;
-    Ok(Json(daemon.call(caller, request).await?).into_response())
+    let (errand, caller) = errand(&daemon, via, &identity, request).await?;
+    let request = errand.request(&caller).map_err(problem)?;
+    // Dropped with this future, which is dropped when the client goes away.
+    let (_held, gone) = oneshot::channel::<()>();
+    let left = async move {
+        let _ = gone.await;
+        if !errand.while_connected {
+            std::future::pending().await
+        }
+    };
+    Ok(Json(daemon.call_unless(caller, request, left).await?).into_response())
 }
 
 pub(super) async fn judge(
@@ -34,11 +43,23 @@ pub(super) async fn judge(
     Extension(identity): Extension<Identity>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (caller, request) = errand(&daemon, via, &identity, request).await?;
+    let (errand, caller) = errand(&daemon, via, &identity, request).await?;
+    let request = errand.request(&caller).map_err(problem)?;
     Ok(Json(daemon.judge(caller, request).await?).into_response())
 }
 
-async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request) -> Result<(Caller, Asked), Problem> {
+pub(super) async fn offers(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(via): Extension<Via>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (_, caller) = errand(&daemon, via, &identity, request).await?;
+    let offers = daemon.look(move |gateway| Errand::offers(gateway, &caller)).await?;
+    Ok(Json(offers.map_err(problem)?).into_response())
+}
+
+async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request) -> Result<(Errand, Caller), Problem> {
     if via != Via::Unix {
         return Err(Problem::not_found("this is for the Unix socket").closing());
     }
@@ -47,8 +68,7 @@ async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request
     let bytes: Bytes = body::read(body, LARGEST).await?;
     let errand: Errand = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
     let caller = errand.caller(daemon.gateway(), Some(&identity.role), Some(daemon.workspace())).map_err(problem)?;
-    let request = errand.request(&caller).map_err(problem)?;
-    Ok((caller, request))
+    Ok((errand, caller))
 }
 
 /// A client that reads another configuration, or is of another version, would be given answers that are not its own.
@@ -69,6 +89,7 @@ fn problem(error: ErrandError) -> Problem {
         ErrandError::Arguments(_)
         | ErrandError::Elsewhere { .. }
         | ErrandError::OtherAgent(_)
-        | ErrandError::Open(_) => Problem::bad_request(error.to_string()),
+        | ErrandError::Open(_)
+        | ErrandError::Rules(_) => Problem::bad_request(error.to_string()),
     }
 }

@@ -72,6 +72,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
     let guarded = gather(guarded_routes())
         .route(errand::CALL, post(errands::call))
         .route(errand::JUDGE, post(errands::judge))
+        .route(errand::OFFERS, post(errands::offers))
         .merge(mcp(&daemon))
         .route_layer(from_fn_with_state(Arc::clone(&daemon), guard::authenticate));
     gather(open_routes())

@@ -49,17 +49,19 @@ pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Extension(identity): Extension<Identity>,
 ) -> Result<Json<Value>, Problem> {
-    let gateway = daemon.gateway();
-    let allowed = match &identity.role {
-        Role::Agent(_) => caller(&daemon, &identity, None)?.allowed_tools,
+    let caller = match &identity.role {
+        Role::Agent(_) => Some(caller(&daemon, &identity, None)?),
         Role::Operator(_) | Role::Reviewer(_) => None,
     };
-    let shown = |name: &str| allowed.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
-    let tools: Vec<Value> = gateway
-        .registry()
-        .all()
+    // A person sees them all, an agent those that it could be allowed.
+    let offered = daemon.look(move |gateway| match caller {
+        Some(caller) => gateway.offers(&caller),
+        None => Ok(gateway.registry().all().cloned().collect()),
+    });
+    let offered = offered.await?.map_err(|error| Problem::unavailable(error.to_string()))?;
+    let tools: Vec<Value> = offered
+        .iter()
         .map(|tool| tool.definition())
-        .filter(|definition| shown(definition.name))
         .map(|definition| {
             json!({
                 "name": definition.name,

@@ -7,7 +7,6 @@
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
-use crate::approval::Approval;
 use crate::gateway::{Asks, Done, Judged};
 use crate::registry::ToolError;
 use crate::verdict::{Decision, Finding, Severity, Stage, Verdict};
@@ -48,14 +47,17 @@ pub(super) fn denied(judged: &Judged) -> CallToolResult {
 }
 
 /// A call that a person refused.
-pub(super) fn refused(asks: &Asks, approval: &Approval) -> CallToolResult {
-    let reason = approval.reason.as_deref().unwrap_or("no reason was given");
+pub(super) fn refused(asks: &Asks, reason: Option<&str>) -> CallToolResult {
+    let reason = reason.unwrap_or("no reason was given");
     let text = format!(
         "DENIED by portcullis: approval.refused: a person was asked for this call and refused it: {reason}\n\
          Nothing ran. Do not make the same call again unless you are told to."
     );
     let found = objections(&asks.judged.verdict);
-    refusal(text, json!({ "decision": "deny", "pending": approval.id, "refused": reason, "findings": listed(&found) }))
+    refusal(
+        text,
+        json!({ "decision": "deny", "pending": asks.pending.id, "refused": reason, "findings": listed(&found) }),
+    )
 }
 
 /// A call that waits for a person.

@@ -10,16 +10,15 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::call::{Origin, Request};
-use crate::gateway::{Caller, Gateway, Judged, Outcome};
+use crate::call::Origin;
+use crate::gateway::{Caller, Gateway, Outcome};
+use crate::mcp::behind::{Behind, Thin, Wanted};
 use crate::mcp::http::Head;
 use crate::mcp::wait::{self, Answer, Patience};
 use crate::mcp::{answer, listing};
-use crate::verdict::{Finding, Severity};
 
 /// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
 /// runtime's blocking pool.
@@ -43,7 +42,6 @@ pub struct Server {
 }
 
 struct Shared {
-    gateway: Arc<Gateway>,
     patience: Patience,
     turns: Arc<Semaphore>,
     under_way: Semaphore,
@@ -52,16 +50,21 @@ struct Shared {
 /// On whose behalf the calls come in.
 #[derive(Clone)]
 enum Who {
-    One(Arc<Caller>),
+    One(Behind),
     /// Each HTTP request brings the identity that authentication found. Agents without a place of their own work here.
-    Authenticated(Arc<Path>),
+    Authenticated(Arc<Gateway>, Arc<Path>),
 }
 
 impl Server {
-    /// A server whose client is this caller, as over stdio.
+    /// A server whose client is this caller.
     pub fn of(gateway: Arc<Gateway>, caller: Caller, patience: Patience) -> Self {
-        let who = Who::One(Arc::new(Caller { origin: Origin::Mcp, ..caller }));
-        Self::new(gateway, who, patience, Arc::new(Semaphore::new(TURNS as usize)))
+        let caller = Arc::new(Caller { origin: Origin::Mcp, ..caller });
+        Self::new(Who::One(Behind::Here(gateway, caller)), patience, Arc::new(Semaphore::new(TURNS as usize)))
+    }
+
+    /// A server whose client is the caller of a thin client, as over stdio.
+    pub fn thin(thin: Arc<Thin>, patience: Patience) -> Self {
+        Self::new(Who::One(Behind::Thin(thin)), patience, Arc::new(Semaphore::new(TURNS as usize)))
     }
 
     /// A server whose requests are authenticated one by one; see [`crate::mcp::http::service`].
@@ -71,11 +74,11 @@ impl Server {
         patience: Patience,
         turns: Arc<Semaphore>,
     ) -> Self {
-        Self::new(gateway, Who::Authenticated(workspace.into()), patience, turns)
+        Self::new(Who::Authenticated(gateway, workspace.into()), patience, turns)
     }
 
-    fn new(gateway: Arc<Gateway>, who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
-        let shared = Shared { gateway, patience, turns, under_way: Semaphore::new(UNDER_WAY) };
+    fn new(who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
+        let shared = Shared { patience, turns, under_way: Semaphore::new(UNDER_WAY) };
         Server { shared: Arc::new(shared), who }
     }
 
@@ -84,18 +87,18 @@ impl Server {
         let _ = self.shared.turns.acquire_many(TURNS).await;
     }
 
-    /// Whose request it is, and how long its calls may wait.
-    fn caller(&self, extensions: &Extensions) -> Result<(Arc<Caller>, Patience), ErrorData> {
-        let Shared { gateway, patience, .. } = &*self.shared;
+    /// Where a request goes, and how long its calls may wait.
+    fn behind(&self, extensions: &Extensions) -> Result<(Behind, Patience), ErrorData> {
+        let patience = self.shared.patience;
         match &self.who {
-            Who::One(caller) => Ok((Arc::clone(caller), *patience)),
-            Who::Authenticated(workspace) => {
+            Who::One(behind) => Ok((behind.clone(), patience)),
+            Who::Authenticated(gateway, workspace) => {
                 let Head { agent, session, wait } = Head::of(extensions)?;
                 let caller = gateway.caller_from(Some(&agent), &session, None, workspace);
                 let caller = caller.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                 // A workspace that nobody chose is the daemon's own, and calls stay in it.
                 let caller = Arc::new(Caller { origin: Origin::Mcp, bound: true, ..caller });
-                Ok((caller, wait.map_or(*patience, Patience::of)))
+                Ok((Behind::Here(Arc::clone(gateway), caller), wait.map_or(patience, Patience::of)))
             }
         }
     }
@@ -111,49 +114,34 @@ impl Server {
             let message = format!("{UNDER_WAY} calls are under way; make this one again when some have ended");
             return Err(ErrorData::new(BUSY, message, None));
         };
-        let (caller, patience) = self.caller(&context.extensions)?;
-        let request = Request { caller_id: Some(context.id.to_string()), ..caller.request(tool, arguments) };
+        let (behind, patience) = self.behind(&context.extensions)?;
         let mut since = None;
         loop {
-            let asks = match self.call(&caller, request.clone(), context).await? {
+            let turn = self.turn(context).await?;
+            let caller_id = context.id.to_string();
+            let wanted = Wanted { tool: tool.clone(), arguments: arguments.clone(), caller_id, turn };
+            let cancel = context.ct.clone();
+            let asks = match behind.call(wanted, async move { cancel.cancelled().await }).await? {
                 Outcome::Done(done) => return Ok(answer::done(&done)),
                 Outcome::Denied(judged) => return Ok(answer::denied(&judged)),
                 Outcome::Asks(asks) => asks,
             };
             let since = *since.get_or_insert_with(Instant::now);
-            match wait::for_answer(&self.shared.gateway, &asks.pending, context, patience, since).await {
+            match wait::for_answer(&behind, &asks.pending, context, patience, since).await {
                 Answer::Granted => {}
-                Answer::Refused(approval) => return Ok(answer::refused(&asks, &approval)),
+                Answer::Refused(reason) => return Ok(answer::refused(&asks, reason.as_deref())),
                 Answer::None => return Ok(answer::pending(&asks)),
             }
         }
     }
 
-    /// The gateway reads files and waits for the disk on the way, so a call has a thread of its own.
-    async fn call(
-        &self,
-        caller: &Arc<Caller>,
-        request: Request,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Outcome, ErrorData> {
+    /// Waits for a turn, as long as the client waits.
+    async fn turn(&self, context: &RequestContext<RoleServer>) -> Result<OwnedSemaphorePermit, ErrorData> {
         let turn = tokio::select! {
             turn = Arc::clone(&self.shared.turns).acquire_owned() => turn.ok(),
             () = context.ct.cancelled() => None,
         };
-        let Some(turn) = turn else {
-            return Err(ErrorData::invalid_request("the request was cancelled before the call began", None));
-        };
-        let (gateway, caller, tool) = (Arc::clone(&self.shared.gateway), Arc::clone(caller), request.tool.clone());
-        let (runtime, cancel) = (Handle::current(), context.ct.clone());
-        let run = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            let cancelled = async move { cancel.cancelled().await };
-            runtime.block_on(gateway.call_unless(&caller, request, cancelled))
-        });
-        Ok(run.await.unwrap_or_else(|_| {
-            let message = "the call failed inside the gateway; please report this as a bug";
-            Outcome::Denied(Judged::refused(tool, Finding::new("call.failed", Severity::Deny, message)))
-        }))
+        turn.ok_or_else(|| ErrorData::invalid_request("the request was cancelled before the call began", None))
     }
 }
 
@@ -172,11 +160,8 @@ impl ServerHandler for Server {
         if params.is_some_and(|params| params.cursor.is_some()) {
             return Err(ErrorData::invalid_params("the list has one page: leave `cursor` out", None));
         }
-        let (caller, _) = self.caller(&context.extensions)?;
-        let gateway = Arc::clone(&self.shared.gateway);
-        let offered = tokio::task::spawn_blocking(move || gateway.offers(&caller)).await;
-        let offered = offered.map_err(|_| ErrorData::internal_error("the tools could not be listed", None))?;
-        let offered = offered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let (behind, _) = self.behind(&context.extensions)?;
+        let offered = behind.offers().await?;
         let mut list = ListToolsResult::with_all_items(listing::of(&offered));
         list.ttl_ms = Some(LIST_TTL_MS);
         // What is shown depends on who asks.

@@ -1,6 +1,6 @@
 //! Waiting for a person's answer while the client waits for the call's.
 
-use std::sync::Arc;
+use std::pin::pin;
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -9,10 +9,9 @@ use rmcp::service::RequestContext;
 use tokio::time::{Instant, interval, sleep_until};
 
 use crate::approval::{Approval, Status};
-use crate::gateway::Gateway;
+use crate::daemon::errand::Standing;
+use crate::mcp::behind::Behind;
 
-/// How often the approval is looked at.
-const POLL: Duration = Duration::from_millis(200);
 /// How often a client that wants to know is told that the call still waits.
 const PROGRESS: Duration = Duration::from_secs(5);
 
@@ -44,14 +43,15 @@ impl Default for Patience {
 pub(super) enum Answer {
     /// The same call can be made again.
     Granted,
-    Refused(Box<Approval>),
+    /// With the person's reason.
+    Refused(Option<String>),
     /// Nobody answered while there was patience, or the client does not wait any more.
     None,
 }
 
 /// Waits until a person answers, `patience` from `since` is over, or the client takes its request back.
 pub(super) async fn for_answer(
-    gateway: &Arc<Gateway>,
+    behind: &Behind,
     pending: &Approval,
     context: &RequestContext<RoleServer>,
     patience: Patience,
@@ -60,7 +60,7 @@ pub(super) async fn for_answer(
     let token = context.meta.get_progress_token();
     let until = since + if token.is_some() { patience.with_progress } else { patience.silent };
     let mut progress = interval(PROGRESS);
-    let mut poll = interval(POLL);
+    let mut look = pin!(behind.standing(&pending.id));
     loop {
         tokio::select! {
             () = context.ct.cancelled() => return Answer::None,
@@ -68,22 +68,16 @@ pub(super) async fn for_answer(
             _ = progress.tick() => if let Some(token) = &token {
                 tell(context, token, pending, since).await;
             },
-            _ = poll.tick() => match look(gateway, pending).await {
+            standing = &mut look => match standing {
                 // Used up by the same call, made twice at once: this one asks for a grant of its own.
-                Some(Approval { status: Status::Granted | Status::Consumed, .. }) => return Answer::Granted,
-                Some(refused) if refused.status == Status::Refused => return Answer::Refused(Box::new(refused)),
-                Some(Approval { status: Status::Pending, .. }) => {}
+                Some(Standing { status: Status::Granted | Status::Consumed, .. }) => return Answer::Granted,
+                Some(Standing { status: Status::Refused, reason }) => return Answer::Refused(reason),
+                Some(Standing { status: Status::Pending, .. }) => look.set(behind.standing(&pending.id)),
                 // Lapsed, or not to be read: the client is told that it is pending, and a retry asks again.
                 Some(_) | None => return Answer::None,
             },
         }
     }
-}
-
-/// Reads the approval where blocking is fine.
-async fn look(gateway: &Arc<Gateway>, pending: &Approval) -> Option<Approval> {
-    let (gateway, id) = (Arc::clone(gateway), pending.id.clone());
-    tokio::task::spawn_blocking(move || gateway.approval(&id)).await.ok()?.ok()
 }
 
 async fn tell(context: &RequestContext<RoleServer>, token: &ProgressToken, pending: &Approval, since: Instant) {

@@ -16,3 +16,4 @@ mod served;
 mod client;
 mod http;
 mod stdio;
+mod thin;

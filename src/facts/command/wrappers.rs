@@ -36,9 +36,8 @@ fn is_loader(name: &str) -> bool {
 
 /// The names of all wrappers.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    wrapper_table::names().chain([
-        "env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen",
-    ])
+    wrapper_table::names()
+        .chain(["env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen"])
 }
 
 /// Runs what a wrapper runs; `None` where the program is none.
@@ -158,7 +157,19 @@ pub(super) fn exec_or_text(walker: &mut Walker<'_>, argv: Vec<String>) -> String
 
 /// `bwrap`: some of its options take two values.
 fn bwrap(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
-    const PAIRS: &[&str] = &["bind", "ro-bind", "dev-bind", "symlink", "setenv", "file", "bind-data", "ro-bind-data", "chmod", "bind-fd", "ro-bind-fd"];
+    const PAIRS: &[&str] = &[
+        "bind",
+        "ro-bind",
+        "dev-bind",
+        "symlink",
+        "setenv",
+        "file",
+        "bind-data",
+        "ro-bind-data",
+        "chmod",
+        "bind-fd",
+        "ro-bind-fd",
+    ];
     let Some((wrapper, _)) = Wrapper::of(name, args) else { return String::new() };
     let mut single = Vec::new();
     let mut args = args.iter();
@@ -258,7 +269,9 @@ fn split_strings(args: &[String]) -> Vec<String> {
                 "" => (tail.first().cloned(), tail.get(1..).unwrap_or_default()),
                 attached => (Some(attached.to_owned()), tail),
             }
-        } else if let Some((name, value)) = arg.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, ""))) {
+        } else if let Some((name, value)) =
+            arg.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, "")))
+        {
             let split = !name.is_empty() && "split-string".starts_with(name);
             match (split, arg.contains('=')) {
                 (true, true) => (Some(value.to_owned()), tail),
@@ -351,7 +364,8 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let printed = match (replace, options.values('J').first()) {
         (Some(mark), _) if !mark.is_empty() => replaced(walker, &argv, &words, &mark),
         (_, Some(mark)) => {
-            let argv = argv.iter().flat_map(|arg| if arg == mark { words.clone() } else { vec![arg.clone()] }).collect();
+            let argv =
+                argv.iter().flat_map(|arg| if arg == mark { words.clone() } else { vec![arg.clone()] }).collect();
             walker.subshell(|walker| walker.exec_texts(argv))
         }
         _ => {
@@ -392,10 +406,45 @@ fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &s
 
 const PARALLEL_VALUED: &str = "jaSdNnLCIPsxEDW";
 const PARALLEL_LONG: &[&str] = &[
-    "jobs", "arg-file", "delay", "joblog", "timeout", "retries", "sshlogin", "sshloginfile", "colsep", "results", "tmpdir",
-    "workdir", "wd", "tagstring", "tag-string", "max-args", "max-procs", "max-replace-args", "halt", "load", "memfree",
-    "nice", "block", "recstart", "recend", "delimiter", "env", "basefile", "return", "profile", "rpl", "id",
-    "semaphorename", "termseq", "limit", "compress-program", "decompress-program", "transferfile", "trc",
+    "jobs",
+    "arg-file",
+    "delay",
+    "joblog",
+    "timeout",
+    "retries",
+    "sshlogin",
+    "sshloginfile",
+    "colsep",
+    "results",
+    "tmpdir",
+    "workdir",
+    "wd",
+    "tagstring",
+    "tag-string",
+    "max-args",
+    "max-procs",
+    "max-replace-args",
+    "halt",
+    "load",
+    "memfree",
+    "nice",
+    "block",
+    "recstart",
+    "recend",
+    "delimiter",
+    "env",
+    "basefile",
+    "return",
+    "profile",
+    "rpl",
+    "id",
+    "semaphorename",
+    "termseq",
+    "limit",
+    "compress-program",
+    "decompress-program",
+    "transferfile",
+    "trc",
 ];
 
 /// parallel(1): the command and its inputs after `:::`, or from standard input; texts run in a shell.

@@ -1,0 +1,265 @@
+//! What stands behind a client's requests: a gateway in this process, or the daemon, for which this process is a thin
+//! client.
+
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, OwnedSemaphorePermit};
+use tokio::time::sleep;
+
+use crate::approval::{ApprovalId, Role, Status};
+use crate::client::{ClientError, Link};
+use crate::config::{Config, Places};
+use crate::daemon::errand::{Errand, ErrandError, Offers, Standing};
+use crate::gateway::{Caller, Gateway, Judged, OpenError, Outcome, RecordError};
+use crate::registry::{Registry, Tool};
+use crate::tools::SetupError;
+use crate::verdict::{Finding, Severity};
+
+/// How long an approval that still waits is left alone before it is looked at again.
+const POLL: Duration = Duration::from_millis(200);
+/// How long the daemon is asked to wait for an approval's answer at a time.
+const TURN: Duration = Duration::from_secs(5);
+
+/// Where the requests of one caller go.
+#[derive(Clone)]
+pub(super) enum Behind {
+    Here(Arc<Gateway>, Arc<Caller>),
+    Thin(Arc<Thin>),
+}
+
+/// A call as a client made it.
+pub(super) struct Wanted {
+    pub tool: String,
+    pub arguments: Value,
+    pub caller_id: String,
+    /// Held until the call has ended.
+    pub turn: OwnedSemaphorePermit,
+}
+
+impl Behind {
+    /// Makes a call, the whole way, unless `cancelled` is ready before it has ended.
+    pub async fn call(
+        &self,
+        wanted: Wanted,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Outcome, ErrorData> {
+        match self {
+            Behind::Here(gateway, caller) => Ok(call_here(gateway, caller, wanted, cancelled).await),
+            Behind::Thin(thin) => thin.call(wanted, cancelled).await.map_err(internal),
+        }
+    }
+
+    /// The tools that the caller could ever be allowed, in the registry's order.
+    pub async fn offers(&self) -> Result<Vec<Arc<dyn Tool>>, ErrorData> {
+        match self {
+            Behind::Here(gateway, caller) => {
+                let (gateway, caller) = (Arc::clone(gateway), Arc::clone(caller));
+                let offers = move || gateway.offers(&caller);
+                apart(offers).await.map_err(internal)?.map_err(internal)
+            }
+            Behind::Thin(thin) => {
+                let names = thin.offers().await.map_err(internal)?.tools;
+                Ok(thin.tools.all().filter(|tool| names.iter().any(|n| n == tool.definition().name)).cloned().collect())
+            }
+        }
+    }
+
+    /// Where an approval stands; where it still waits, only after a while. None where that cannot be told.
+    pub async fn standing(&self, id: &ApprovalId) -> Option<Standing> {
+        match self {
+            Behind::Here(gateway, _) => standing_here(gateway, id).await,
+            Behind::Thin(thin) => thin.standing(id).await,
+        }
+    }
+}
+
+/// A caller whose calls the daemon makes where one runs, and a gateway in this process where none does. That is looked at
+/// anew for each request, so a daemon may come and go.
+pub struct Thin {
+    places: Places,
+    /// Whose calls they are.
+    caller: Errand,
+    link: Mutex<Option<Arc<Link>>>,
+    here: OnceLock<Arc<Gateway>>,
+    tools: Registry,
+}
+
+/// Why a thin client has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ThinError {
+    #[error("the gateway failed inside, and nothing was allowed; please report this as a bug")]
+    Broken,
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Errand(#[from] ErrandError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Tools(#[from] SetupError),
+}
+
+impl Thin {
+    /// `caller` says whose calls they are; what it says of the call itself does not matter.
+    ///
+    /// # Errors
+    ///
+    /// When the tools cannot be set up.
+    pub fn new(places: Places, caller: Errand) -> Result<Self, ThinError> {
+        let (link, here) = (Mutex::default(), OnceLock::new());
+        Ok(Thin { places, caller, link, here, tools: crate::tools::all()? })
+    }
+
+    /// Whether a daemon answers now.
+    ///
+    /// # Errors
+    ///
+    /// When there is one, and it cannot be talked to.
+    pub async fn through_daemon(&self) -> Result<bool, ThinError> {
+        Ok(self.link().await?.is_some())
+    }
+
+    /// Whose calls these are, and what they could be.
+    ///
+    /// # Errors
+    ///
+    /// When the caller is not one whose calls can be made.
+    pub async fn offers(&self) -> Result<Offers, ThinError> {
+        if let Some(link) = self.link().await? {
+            match link.offers(&self.caller).await {
+                Err(ClientError::Absent) => {}
+                offers => return Ok(offers?),
+            }
+        }
+        let gateway = self.gateway().await?;
+        let errand = self.caller.clone();
+        apart(move || {
+            let caller = errand.caller(&gateway, presented(&gateway)?.as_ref(), None)?;
+            Ok(Errand::offers(&gateway, &caller)?)
+        })
+        .await?
+    }
+
+    async fn call(
+        &self,
+        wanted: Wanted,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Outcome, ThinError> {
+        let mut cancelled = Box::pin(cancelled);
+        if let Some(link) = self.link().await? {
+            let errand = Errand {
+                tool: wanted.tool.clone(),
+                arguments: wanted.arguments.to_string(),
+                caller_id: Some(wanted.caller_id.clone()),
+                while_connected: true,
+                ..self.caller.clone()
+            };
+            let answered = tokio::select! {
+                answered = link.call(&errand) => answered,
+                // The daemon ends the call when it sees that nobody waits for it.
+                () = &mut cancelled => return Ok(taken_back(wanted.tool)),
+            };
+            match answered {
+                Err(ClientError::Absent) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+        let gateway = self.gateway().await?;
+        let (errand, of) = (self.caller.clone(), Arc::clone(&gateway));
+        let caller = apart(move || Ok::<_, ThinError>(errand.caller(&of, presented(&of)?.as_ref(), None)?)).await??;
+        Ok(call_here(&gateway, &Arc::new(caller), wanted, cancelled).await)
+    }
+
+    async fn standing(&self, id: &ApprovalId) -> Option<Standing> {
+        if let Some(link) = self.link().await.ok()? {
+            match link.standing(id, TURN).await {
+                Err(ClientError::Absent) => {}
+                Ok(standing) => {
+                    if standing.status == Status::Pending {
+                        // A daemon that stops does not wait.
+                        sleep(POLL).await;
+                    }
+                    return Some(standing);
+                }
+                Err(_) => return None,
+            }
+        }
+        standing_here(&self.gateway().await.ok()?, id).await
+    }
+
+    /// The way to the daemon, where one runs.
+    async fn link(&self) -> Result<Option<Arc<Link>>, ClientError> {
+        let mut link = self.link.lock().await;
+        if link.is_none() {
+            *link = Link::connect(&self.places).await?.map(Arc::new);
+        }
+        Ok(link.clone())
+    }
+
+    /// The gateway in this process, opened when it is needed.
+    async fn gateway(&self) -> Result<Arc<Gateway>, ThinError> {
+        if let Some(gateway) = self.here.get() {
+            return Ok(Arc::clone(gateway));
+        }
+        let places = self.places.clone();
+        let open = move || Ok::<_, OpenError>(Gateway::open(Config::load(places)?)?);
+        let opened = Arc::new(apart(open).await??);
+        Ok(Arc::clone(self.here.get_or_init(|| opened)))
+    }
+}
+
+/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
+pub(crate) fn presented(gateway: &Gateway) -> Result<Option<Role>, RecordError> {
+    std::env::var("PORTCULLIS_TOKEN").ok().map(|token| gateway.role_of(&token)).transpose()
+}
+
+/// The gateway reads files and waits for the disk on the way, so a call has a thread of its own.
+async fn call_here(
+    gateway: &Arc<Gateway>,
+    caller: &Arc<Caller>,
+    wanted: Wanted,
+    cancelled: impl Future<Output = ()> + Send + 'static,
+) -> Outcome {
+    let (gateway, caller, tool) = (Arc::clone(gateway), Arc::clone(caller), wanted.tool.clone());
+    let runtime = Handle::current();
+    let run = apart(move || {
+        let mut request = caller.request(wanted.tool, wanted.arguments);
+        request.caller_id = Some(wanted.caller_id);
+        let outcome = runtime.block_on(gateway.call_unless(&caller, request, cancelled));
+        drop(wanted.turn);
+        outcome
+    });
+    run.await.unwrap_or_else(|broken| {
+        Outcome::Denied(Judged::refused(tool, Finding::new("call.failed", Severity::Deny, broken.to_string())))
+    })
+}
+
+async fn standing_here(gateway: &Arc<Gateway>, id: &ApprovalId) -> Option<Standing> {
+    let (gateway, id) = (Arc::clone(gateway), id.clone());
+    let approval = apart(move || gateway.approval(&id)).await.ok()?.ok()?;
+    if approval.status == Status::Pending {
+        sleep(POLL).await;
+    }
+    Some(Standing { status: approval.status, reason: approval.reason })
+}
+
+/// What nobody is told.
+fn taken_back(tool: String) -> Outcome {
+    let finding = Finding::new("call.cancelled", Severity::Deny, "the client took the call back");
+    Outcome::Denied(Judged::refused(tool, finding))
+}
+
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ThinError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ThinError::Broken)
+}
+
+fn internal(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
