@@ -23,7 +23,10 @@
 mod arithmetic;
 mod braces;
 mod builtins;
+mod call_names;
+mod call_values;
 mod calls;
+mod consoles;
 mod env;
 mod exec;
 mod expand;
@@ -31,8 +34,12 @@ mod find;
 mod forkbomb;
 mod git;
 mod inline;
+mod inline_eval;
+mod inline_lex;
 mod interpreters;
+mod launchers;
 mod limits;
+mod lisp;
 mod multiplexers;
 mod notes;
 mod options;
@@ -44,9 +51,11 @@ mod producers;
 mod programs;
 mod remote;
 mod rules;
+mod scripts;
 mod shells;
 mod syntax;
 mod target;
+mod tcl;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

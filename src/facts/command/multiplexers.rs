@@ -88,7 +88,8 @@ fn tmux_command(walker: &mut Walker<'_>, command: &[String]) {
         walker.subshell(|walker| walker.run_text(&text));
     }
     let known = TMUX.iter().find(|(full, alias, ..)| name == full || name == alias);
-    let Some((full, _, valued, does)) = known.or_else(|| TMUX.iter().find(|(full, ..)| full.starts_with(name.as_str())))
+    let Some((full, _, valued, does)) =
+        known.or_else(|| TMUX.iter().find(|(full, ..)| full.starts_with(name.as_str())))
     else {
         return;
     };

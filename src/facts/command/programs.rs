@@ -328,7 +328,7 @@ fn readers(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
         acts.push(Act::new(effect, target.kinds));
     }
     if name == "sed" {
-        super::interpreters::sed(walker, args);
+        super::scripts::sed(walker, args);
         let options = Options::read(args, "ef", &["expression", "file"]);
         if options.has('i') || options.has_long("in-place", 3) {
             acts.extend(walker.acts("overwrite", &operands, false, Access::Write).into_iter().map(|mut act| {

@@ -85,7 +85,8 @@ fn ssh(walker: &mut Walker<'_>, valued: &str, args: &[String]) -> String {
 }
 
 fn mosh(walker: &mut Walker<'_>, args: &[String]) -> String {
-    let long: &[&str] = &["ssh", "server", "client", "predict", "port", "family", "bind-server", "command", "terminal-path"];
+    let long: &[&str] =
+        &["ssh", "server", "client", "predict", "port", "family", "bind-server", "command", "terminal-path"];
     let (_, rest) = command_after(args, "pc", long, 0, false);
     let own = args.get(..args.len().saturating_sub(rest.len())).unwrap_or_default();
     let options = Options::read(own, "pc", long);
@@ -232,7 +233,6 @@ const CONTAINER_LONG: &[&str] = &[
     "kubeconfig",
     "pod",
     "annotation",
-    "attach",
     "bind",
     "pwd",
     "uid",

@@ -36,9 +36,8 @@ fn is_loader(name: &str) -> bool {
 
 /// The names of all wrappers.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    wrapper_table::names().chain([
-        "env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen",
-    ])
+    wrapper_table::names()
+        .chain(["env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen"])
 }
 
 /// Runs what a wrapper runs; `None` where the program is none.
@@ -64,7 +63,10 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, name: &str, args: &[String
                 Some((first, tail)) if name == "setarch" && !first.starts_with('-') => tail,
                 _ => rest,
             };
-            command_after(rest, wrapper.short, wrapper.long, wrapper.operands, wrapper.assignments)
+            // `ip -all netns exec` takes no name.
+            let all = name == "ip" && args.iter().any(|arg| matches!(arg.as_str(), "-all" | "-a" | "--all"));
+            let operands = if all { 0 } else { wrapper.operands };
+            command_after(rest, wrapper.short, wrapper.long, operands, wrapper.assignments)
         }
     };
     // Its own options end where the command starts.
@@ -82,6 +84,12 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, name: &str, args: &[String
         let found = walker.env.stdin.as_deref().and_then(|text| text.lines().next()).map(str::to_owned);
         let found = found.unwrap_or_else(|| UNKNOWN.to_string());
         argv = argv.iter().map(|arg| fill(walker, arg, "/_", &found)).collect();
+    }
+    if let ("hatch", Some(first)) = (name, argv.first_mut())
+        && let Some((_, program)) = first.split_once(':')
+    {
+        // `hatch run environment:program`.
+        *first = program.to_owned();
     }
     let mut printed = own_texts(walker, wrapper, &options, directory.as_deref());
     if argv.is_empty() {
@@ -158,7 +166,19 @@ pub(super) fn exec_or_text(walker: &mut Walker<'_>, argv: Vec<String>) -> String
 
 /// `bwrap`: some of its options take two values.
 fn bwrap(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
-    const PAIRS: &[&str] = &["bind", "ro-bind", "dev-bind", "symlink", "setenv", "file", "bind-data", "ro-bind-data", "chmod", "bind-fd", "ro-bind-fd"];
+    const PAIRS: &[&str] = &[
+        "bind",
+        "ro-bind",
+        "dev-bind",
+        "symlink",
+        "setenv",
+        "file",
+        "bind-data",
+        "ro-bind-data",
+        "chmod",
+        "bind-fd",
+        "ro-bind-fd",
+    ];
     let Some((wrapper, _)) = Wrapper::of(name, args) else { return String::new() };
     let mut single = Vec::new();
     let mut args = args.iter();
@@ -258,7 +278,9 @@ fn split_strings(args: &[String]) -> Vec<String> {
                 "" => (tail.first().cloned(), tail.get(1..).unwrap_or_default()),
                 attached => (Some(attached.to_owned()), tail),
             }
-        } else if let Some((name, value)) = arg.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, ""))) {
+        } else if let Some((name, value)) =
+            arg.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, "")))
+        {
             let split = !name.is_empty() && "split-string".starts_with(name);
             match (split, arg.contains('=')) {
                 (true, true) => (Some(value.to_owned()), tail),
@@ -351,7 +373,8 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
     let printed = match (replace, options.values('J').first()) {
         (Some(mark), _) if !mark.is_empty() => replaced(walker, &argv, &words, &mark),
         (_, Some(mark)) => {
-            let argv = argv.iter().flat_map(|arg| if arg == mark { words.clone() } else { vec![arg.clone()] }).collect();
+            let argv =
+                argv.iter().flat_map(|arg| if arg == mark { words.clone() } else { vec![arg.clone()] }).collect();
             walker.subshell(|walker| walker.exec_texts(argv))
         }
         _ => {
@@ -392,10 +415,48 @@ fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &s
 
 const PARALLEL_VALUED: &str = "jaSdNnLCIPsxEDW";
 const PARALLEL_LONG: &[&str] = &[
-    "jobs", "arg-file", "delay", "joblog", "timeout", "retries", "sshlogin", "sshloginfile", "colsep", "results", "tmpdir",
-    "workdir", "wd", "tagstring", "tag-string", "max-args", "max-procs", "max-replace-args", "halt", "load", "memfree",
-    "nice", "block", "recstart", "recend", "delimiter", "env", "basefile", "return", "profile", "rpl", "id",
-    "semaphorename", "termseq", "limit", "compress-program", "decompress-program", "transferfile", "trc",
+    "jobs",
+    "arg-file",
+    "delay",
+    "joblog",
+    "timeout",
+    "retries",
+    "sshlogin",
+    "sshloginfile",
+    "colsep",
+    "results",
+    "tmpdir",
+    "workdir",
+    "wd",
+    "tagstring",
+    "!tag",
+    "!compress",
+    "trim",
+    "tag-string",
+    "max-args",
+    "max-procs",
+    "max-replace-args",
+    "halt",
+    "load",
+    "memfree",
+    "nice",
+    "block",
+    "recstart",
+    "recend",
+    "delimiter",
+    "env",
+    "basefile",
+    "return",
+    "profile",
+    "rpl",
+    "id",
+    "semaphorename",
+    "termseq",
+    "limit",
+    "compress-program",
+    "decompress-program",
+    "transferfile",
+    "trc",
 ];
 
 /// parallel(1): the command and its inputs after `:::`, or from standard input; texts run in a shell.
@@ -432,6 +493,9 @@ fn parallel(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
             return walker.subshell(|walker| walker.run_text(&command));
         }
         sources.push(text.lines().map(str::to_owned).collect());
+    }
+    if options.has_long("dry-run", 3) || options.has_long("dryrun", 4) {
+        return UNKNOWN.to_string();
     }
     let mark = options.values('I').into_iter().next().unwrap_or_else(|| "{}".to_owned());
     let mut printed = String::new();
