@@ -152,7 +152,7 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         for root in &roots {
             for found in find.found(root) {
                 // A path that a narrowed find gives to a shell is data for its parameters.
-                let argv = command.iter().map(|arg| arg.replace("{}", &found)).collect();
+                let argv = command.iter().map(|arg| super::wrappers::fill(walker, arg, "{}", &found)).collect();
                 let outer = std::mem::replace(
                     &mut walker.recursing,
                     !find.narrowed && command.iter().any(|arg| arg.contains("{}")),
@@ -167,21 +167,26 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
 
 /// fd(1): `fd pattern path... -x command`.
 pub(super) fn fd(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
-    let at = args.iter().position(|arg| matches!(arg.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
-    let Some(at) = at else { return Vec::new() };
+    let takes = |arg: &String| {
+        let attached = arg.starts_with("--exec=") || arg.starts_with("--exec-batch=");
+        attached || matches!(arg.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
+    };
+    let Some(at) = args.iter().position(takes) else { return Vec::new() };
     let own = super::options::Options::read(
         args.get(..at).unwrap_or_default(),
         "etdESocj",
         &["extension", "type", "max-depth", "exclude", "size"],
     );
-    let command = args.get(at + 1..).unwrap_or_default();
+    let attached = args.get(at).and_then(|arg| arg.split_once('=')).map(|(_, program)| program.to_owned());
+    let command: Vec<String> = attached.into_iter().chain(args.iter().skip(at + 1).cloned()).collect();
     let (pattern, roots) =
         own.operands.split_first().map_or((".", &[] as &[String]), |(pattern, roots)| (pattern.as_str(), roots));
     let narrowed = !matches!(pattern, "." | "" | ".*") || own.has('e') || own.has_long("extension", 4);
     let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots.to_vec() };
     for root in &roots {
         let found = Target::inside(root, narrowed);
-        let mut argv: Vec<String> = command.iter().map(|arg| arg.replace("{}", &found)).collect();
+        let mut argv: Vec<String> =
+            command.iter().map(|arg| super::wrappers::fill(walker, arg, "{}", &found)).collect();
         if !command.iter().any(|arg| arg.contains("{}") || arg.contains("{/")) {
             argv.push(found);
         }

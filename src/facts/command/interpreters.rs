@@ -1,54 +1,196 @@
-//! Interpreters of other languages, and the small languages of sed, awk, make, vim and sqlite3.
+//! Interpreters of other languages: where their code stands in the arguments, and which language it is. The small
+//! languages of awk, sed and make are in `scripts`.
 
-use super::inline::{self, Language};
+use super::inline::{self, Language, Value};
+use super::launchers::{self, single_dashed};
 use super::options::Options;
 use super::text::{FETCHED, UNKNOWN, has_unknown, inert};
 use super::walk::Walker;
+use super::{lisp, tcl, text_scripts};
 use crate::facts::path::Access;
 
-/// Runs an interpreter; `None` where the program is none.
-pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            awk(walker, args);
-            None
-        }
-        "make" | "gmake" => {
-            walker.judge(name, args, &[]);
-            make(walker, args);
-            Some(UNKNOWN.to_string())
-        }
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "emacs" | "less"
-        | "more" | "man" | "fzf" | "sk" | "zip" | "rg" | "scp" | "sftp" | "split" | "wget" | "ansible" | "pdsh"
-        | "pssh" | "parallel-ssh" | "clush" | "dsh" | "salt" | "gdb" | "ftp" | "lftp" | "nano" | "tig" | "expect"
-        | "osascript" | "xdg-open" => {
-            embedded(walker, name, args);
-            // What a client reads from its input is judged like an argument.
-            if let Some(text) =
-                walker.env.stdin.clone().filter(|_| matches!(name, "sqlite3" | "psql" | "mysql" | "mariadb"))
-            {
-                walker.judge(name, &[text.to_string()], &[]);
-            }
-            None
-        }
-        _ => {
-            let language = Language::of(name)?;
-            walker.judge(name, args, &[]);
-            let outer = std::mem::take(&mut walker.inline_output);
-            program(walker, language, name, args);
-            in_place(walker, language, args);
-            let printed = std::mem::replace(&mut walker.inline_output, outer);
-            if !printed.is_empty() {
-                return Some(printed);
-            }
-            Some(super::walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
-        }
+/// How code is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    As(Language),
+    Tcl,
+    Lisp,
+}
+
+/// An interpreter's options.
+struct Interpreter {
+    /// Names without version.
+    names: &'static [&'static str],
+    reads: Reads,
+    /// Short options that hold code, and others with a value.
+    code: &'static str,
+    valued: &'static str,
+    /// Long options, with one dash or two.
+    long_code: &'static [&'static str],
+    long_valued: &'static [&'static str],
+    /// Subcommands whose next operand is code, and those that are to be passed over.
+    verbs: &'static [&'static str],
+    skipped: &'static [&'static str],
+    /// It runs its first operand as a file, and standard input without one.
+    runs_files: bool,
+}
+
+const fn interpreter(
+    names: &'static [&'static str],
+    language: Language,
+    code: &'static str,
+    valued: &'static str,
+    long_code: &'static [&'static str],
+) -> Interpreter {
+    Interpreter {
+        names,
+        reads: Reads::As(language),
+        code,
+        valued,
+        long_code,
+        long_valued: &[],
+        verbs: &[],
+        skipped: &[],
+        runs_files: true,
     }
 }
 
+impl Interpreter {
+    const fn reads(mut self, reads: Reads) -> Self {
+        self.reads = reads;
+        self
+    }
+
+    const fn verbs(mut self, verbs: &'static [&'static str], skipped: &'static [&'static str]) -> Self {
+        self.verbs = verbs;
+        self.skipped = skipped;
+        self
+    }
+
+    const fn long(mut self, long_valued: &'static [&'static str]) -> Self {
+        self.long_valued = long_valued;
+        self
+    }
+
+    /// Another program that takes code among other things.
+    const fn host(mut self) -> Self {
+        self.runs_files = false;
+        self
+    }
+}
+
+use Language as L;
+
+#[rustfmt::skip]
+const INTERPRETERS: &[Interpreter] = &[
+    interpreter(&["python", "pypy", "pythonw", "py", "ipython", "jython", "bpython", "ptpython", "micropython"], L::Python, "c", "WXmQ", &[]).long(&["check-hash-based-pycs"]),
+    interpreter(&["perl", "raku", "perl6"], L::Perl, "eE", "IMm", &[]),
+    interpreter(&["ruby", "jruby", "irb", "pry", "truffleruby"], L::Ruby, "e", "IrCEF", &["exec"]),
+    interpreter(&["node", "nodejs", "tsx", "ts-node", "electron", "qjs", "d8", "osascript-js"], L::Node, "ep", "rC", &["eval", "print"]).long(&["require", "import", "loader", "experimental-loader", "env-file", "conditions", "project"]),
+    interpreter(&["deno"], L::Node, "", "", &[]).verbs(&["eval", "e"], &["run", "repl", "test", "bench"]).long(&["config", "import-map", "eval", "ext", "seed", "lock"]),
+    interpreter(&["bun"], L::Node, "ep", "r", &["eval", "print"]).verbs(&[], &["run"]).long(&["require", "preload", "cwd", "config", "env-file"]),
+    interpreter(&["php"], L::Php, "rBRE", "cdzt", &["run", "process-code", "process-begin", "process-end"]).long(&["define", "php-ini", "docroot", "server"]),
+    interpreter(&["lua", "luajit", "texlua", "luau"], L::Lua, "e", "l", &[]),
+    interpreter(&["R", "Rscript", "r", "littler"], L::R, "e", "gdf", &[]).long(&["file", "encoding", "args", "default-packages"]),
+    interpreter(&["julia"], L::Julia, "eE", "pCJLtHm", &["eval", "print"]).long(&["load", "project", "threads", "procs"]),
+    interpreter(&["elixir", "iex"], L::Elixir, "e", "Srp", &["eval", "rpc-eval"]).long(&["require", "app", "erl", "name", "sname", "cookie"]),
+    interpreter(&["mix"], L::Elixir, "e", "", &["eval"]).verbs(&["eval"], &["run"]).host(),
+    interpreter(&["erl", "escript"], L::Erlang, "", "", &["eval"]).long(&["s", "run", "pa", "pz", "name", "sname", "setcookie", "boot"]),
+    interpreter(&["ghc", "ghci", "runghc", "runhaskell"], L::Haskell, "e", "ioX", &[]).host(),
+    interpreter(&["octave", "octave-cli"], L::Octave, "", "p", &["eval"]).long(&["path", "exec-path"]),
+    interpreter(&["matlab", "scilab", "scilab-cli", "maxima", "gp", "sage"], L::Octave, "rec", "", &["batch", "batch-string", "r", "e"]).host(),
+    interpreter(&["ocaml", "utop"], L::OCaml, "e", "Iw", &[]),
+    interpreter(&["groovy", "groovysh", "scala", "scala-cli", "amm", "kotlin", "kotlinc", "jshell", "swift", "dart", "bsh", "jrunscript", "jjs", "csharp", "csi", "fsi", "nim", "crystal", "evcxr", "rust-script", "gore", "yaegi", "vala", "haxe", "ring", "wren", "v", "gjs", "cjs", "tcc"], L::Curly, "ec", "lJRrDO", &["eval", "e", "execute"]).verbs(&["eval"], &["run", "-run"]).long(&["classpath", "cp", "class-path", "feedback", "startup"]),
+    interpreter(&["dotnet-script"], L::Curly, "", "", &[]).verbs(&["eval"], &[]),
+    interpreter(&["tclsh", "wish", "expect", "expectk", "jimsh", "tkcon"], L::Vim, "c", "f", &[]).reads(Reads::Tcl),
+    interpreter(&["emacs", "xemacs", "emacs-nox", "emacs-gtk", "mg"], L::Vim, "", "lLfudt", &["eval", "execute"]).long(&["load", "funcall", "user", "display", "directory", "script", "chdir"]).reads(Reads::Lisp).host(),
+    interpreter(&["emacsclient"], L::Vim, "e", "sfadF", &["eval", "e"]).long(&["socket-name", "server-file", "alternate-editor"]).reads(Reads::Lisp).host(),
+    interpreter(&["guile", "racket", "sbcl", "clisp", "ecl", "clojure", "clj", "bb", "newlisp", "janet", "csi-scheme", "mit-scheme", "chezscheme", "gosh", "fennel", "hy", "abcl", "ccl", "planck", "lumo", "nbb"], L::Vim, "cex", "lLM", &["eval", "load-string", "execute", "batch"]).reads(Reads::Lisp),
+    interpreter(&["gnuplot"], L::Curly, "e", "", &[]).host(),
+    // Other programs with an interpreter inside.
+    interpreter(&["blender", "freecad", "freecadcmd", "paraview", "pvpython", "ghidra", "ida"], L::Python, "", "", &["python-expr", "python-text"]).host(),
+    interpreter(&["rails", "rake", "bin/rails", "spring", "thor", "knife", "chef-shell", "vagrant-console", "puppet", "fpm"], L::Ruby, "eEp", "", &["execute-print", "execute", "eval", "exec"]).verbs(&["runner", "r", "apply"], &[]).host(),
+    interpreter(&["wp", "drush", "artisan", "psysh", "magerun", "n98-magerun"], L::Php, "e", "", &["execute", "exec"]).verbs(&["eval", "php:eval", "ev", "php-eval", "dev:console"], &[]).host(),
+    interpreter(&["mongosh", "mongo", "jsc", "slimerjs", "phantomjs", "casperjs", "k6"], L::Node, "e", "", &["eval"]).host(),
+    interpreter(&["shell-plus", "django-admin", "flask", "odoo", "scrapy", "locust"], L::Python, "c", "", &["command"]).host(),
+    interpreter(&["vimscript", "redis-lua", "nse", "tarantool", "lualatex", "luatex"], L::Lua, "e", "", &["eval"]).host(),
+    interpreter(&["slsh", "stap", "bpftrace", "dtrace", "jq-script"], L::Curly, "ens", "pcoDI", &[]).host(),
+];
+
+/// Runs an interpreter; `None` where the program is none, or is to be judged as a program too.
+pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
+    launchers::run(walker, name, args);
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" | "goawk" => {
+            text_scripts::awk(walker, args);
+            return None;
+        }
+        "make" | "gmake" | "bmake" | "remake" => {
+            walker.judge(name, args, &[]);
+            text_scripts::make(walker, args);
+            return Some(UNKNOWN.to_string());
+        }
+        "just" => {
+            text_scripts::make(walker, args);
+            if let Some(argv) =
+                args.iter().position(|arg| arg == "--command" || arg == "-c").and_then(|at| args.get(at + 1..))
+            {
+                let argv = argv.to_vec();
+                walker.subshell(|walker| walker.exec_texts(argv));
+            }
+            return None;
+        }
+        "m4" | "gm4" => {
+            text_scripts::m4(walker, args);
+            return None;
+        }
+        "sqlite3" | "psql" | "mysql" | "mariadb" => {
+            // What a client reads from its input is judged like an argument.
+            if let Some(text) = walker.env.stdin.clone() {
+                walker.judge(name, &[text.to_string()], &[]);
+            }
+            return None;
+        }
+        _ => {}
+    }
+    let interpreter = find(name, args)?;
+    if !interpreter.runs_files {
+        let (codes, _) = codes(interpreter, args);
+        for code in codes {
+            code_text(walker, interpreter, &code, args);
+        }
+        if let (Reads::Lisp, Some(text)) = (interpreter.reads, script_of(walker, args)) {
+            code_text(walker, interpreter, &text, args);
+        }
+        if name == "gnuplot" {
+            from_input(walker, interpreter, args);
+        }
+        return None;
+    }
+    walker.judge(name, args, &[]);
+    let outer = std::mem::take(&mut walker.inline_output);
+    program(walker, interpreter, args);
+    in_place(walker, interpreter, args);
+    let printed = std::mem::replace(&mut walker.inline_output, outer);
+    if !printed.is_empty() {
+        return Some(printed);
+    }
+    Some(super::walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
+}
+
+fn find(name: &str, args: &[String]) -> Option<&'static Interpreter> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let found = INTERPRETERS.iter().find(|known| known.names.iter().any(|known| *known == stem || *known == name))?;
+    // `r` and `v` are too short to be taken for one on sight.
+    if name.len() == 1 && name != "R" && !args.iter().any(|arg| arg.starts_with("-e")) {
+        return None;
+    }
+    Some(found)
+}
+
 /// `perl -i` and `ruby -i` edit their operands.
-fn in_place(walker: &mut Walker<'_>, language: Language, args: &[String]) {
-    let edits = matches!(language, Language::Perl | Language::Ruby)
+fn in_place(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) {
+    let edits = matches!(interpreter.reads, Reads::As(L::Perl | L::Ruby))
         && args.iter().any(|arg| arg.starts_with("-i") || (arg.starts_with("-p") && arg.contains('i')));
     if !edits {
         return;
@@ -59,394 +201,247 @@ fn in_place(walker: &mut Walker<'_>, language: Language, args: &[String]) {
 }
 
 /// What an interpreter runs that is no inline code.
+#[derive(Debug)]
 enum Source {
-    File(String),
-    /// A module by name (`-m`): neither a path operand nor code of ours.
-    Module,
+    File(String, usize),
+    /// A module by name (`-m`), and where its arguments start.
+    Module(String, usize),
     Input,
 }
 
-impl From<Option<String>> for Source {
-    fn from(file: Option<String>) -> Self {
-        file.map_or(Source::Input, Source::File)
-    }
-}
-
-fn program(walker: &mut Walker<'_>, language: Language, name: &str, args: &[String]) {
-    let (codes, file) = codes(language, name, args);
+fn program(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) {
+    let (codes, source) = codes(interpreter, args);
     if !codes.is_empty() {
         for code in codes {
-            code_text(walker, language, &code);
+            code_text(walker, interpreter, &code, args);
         }
         return;
     }
-    match file {
-        Source::File(path) if matches!(path.as_str(), "-" | "/dev/stdin") => from_input(walker, language),
-        Source::File(path) => {
+    match source {
+        Source::File(path, _) if matches!(path.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => {
+            from_input(walker, interpreter, args);
+        }
+        Source::File(path, at) => {
             let target = walker.target(&path);
             let span = walker.span.clone();
             walker.notes.path(&target, Access::Execute, span);
             if let Some(text) = walker.files.get(&target.path).cloned() {
-                code_text(walker, language, &text);
+                code_text(walker, interpreter, &text, args.get(at..).unwrap_or_default());
+            }
+            managed(walker, interpreter, &path, args.get(at..).unwrap_or_default());
+        }
+        Source::Input => from_input(walker, interpreter, args),
+        Source::Module(name, at) => module(walker, interpreter, &name, args.get(at..).unwrap_or_default()),
+    }
+}
+
+/// `python manage.py shell -c code`, `php artisan tinker --execute=code`.
+fn managed(walker: &mut Walker<'_>, interpreter: &Interpreter, path: &str, rest: &[String]) {
+    let base = path.rsplit('/').next().unwrap_or_default();
+    let codes = match base {
+        "manage.py" if rest.iter().any(|arg| arg == "shell" || arg == "shell_plus") => {
+            let options = Options::read(rest, "c", &["command"]);
+            [options.values('c'), options.long_values("command")].concat()
+        }
+        "artisan" if rest.iter().any(|arg| arg == "tinker") => {
+            Options::read(rest, "", &["execute"]).long_values("execute")
+        }
+        _ => return,
+    };
+    for code in codes {
+        code_text(walker, interpreter, &code, &[]);
+    }
+}
+
+/// `python -m`: modules that are programs of their own, or that take code.
+fn module(walker: &mut Walker<'_>, interpreter: &Interpreter, name: &str, rest: &[String]) {
+    match name {
+        "timeit" => {
+            let options = Options::read(rest, "nrsu", &["setup", "number", "repeat", "unit"]);
+            for code in options.values('s').into_iter().chain(options.long_values("setup")).chain(options.operands) {
+                code_text(walker, interpreter, &code, &[]);
             }
         }
-        Source::Input => from_input(walker, language),
-        Source::Module => {}
+        "pip" | "pipx" | "uv" | "poetry" | "ansible" | "twine" | "awscli" => {
+            let argv = std::iter::once(name.to_owned()).chain(rest.iter().cloned()).collect();
+            walker.subshell(|walker| walker.exec_texts(argv));
+        }
+        "code" | "idlelib" => from_input(walker, interpreter, rest),
+        _ => {}
     }
 }
 
-fn from_input(walker: &mut Walker<'_>, language: Language) {
+fn from_input(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) {
     if let Some(text) = walker.env.stdin.clone() {
-        code_text(walker, language, &text);
+        code_text(walker, interpreter, &text, args);
     }
 }
 
-fn code_text(walker: &mut Walker<'_>, language: Language, text: &str) {
+/// The file that an option of Emacs loads.
+fn script_of(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
+    let options = Options::read(args, "l", &["load", "script"]);
+    let path = options
+        .values('l')
+        .into_iter()
+        .chain(options.long_values("script"))
+        .chain(single_dashed(args, "load"))
+        .next()?;
+    if matches!(path.as_str(), "/dev/stdin" | "-") {
+        return walker.env.stdin.as_deref().map(str::to_owned);
+    }
+    let target = walker.target(&path);
+    walker.files.get(&target.path).cloned()
+}
+
+fn code_text(walker: &mut Walker<'_>, interpreter: &Interpreter, text: &str, args: &[String]) {
     if text.contains(FETCHED) {
         walker.event("fetch-and-run");
     } else if text.trim().chars().all(super::text::is_unknown) && !text.trim().is_empty() {
         walker.event("run-unknown");
     }
     let code = inert(text);
-    walker.deeper(|walker| walker.subshell(|walker| inline::run(walker, language, &code)));
+    walker.deeper(|walker| {
+        walker.subshell(|walker| match interpreter.reads {
+            Reads::As(language) => {
+                let variables = surroundings(walker, language, args);
+                let variables: Vec<(&str, Value)> =
+                    variables.iter().map(|(name, value)| (*name, value.clone())).collect();
+                inline::run_with(walker, language, &code, &variables);
+            }
+            Reads::Tcl => tcl::run(walker, &code),
+            Reads::Lisp => lisp::run(walker, &code),
+        });
+    });
 }
 
-/// The inline code of an interpreter's arguments, or else the file it runs.
-fn codes(language: Language, name: &str, args: &[String]) -> (Vec<String>, Source) {
+/// What code finds in its arguments, and in each line of its input with `-n` and `-p`.
+fn surroundings(walker: &Walker<'_>, language: Language, args: &[String]) -> Vec<(&'static str, Value)> {
+    let texts = |items: &[String]| Value::List(items.iter().take(64).cloned().map(Value::Text).collect());
+    // The operands after the code.
+    let after = args.iter().position(|arg| arg == "-c" || arg == "-e" || arg == "-r").map_or(0, |at| at + 2);
+    let operands = args.get(after..).unwrap_or_default();
+    let operands = operands.strip_prefix(&["--".to_owned()]).unwrap_or(operands);
+    let named: Vec<String> = std::iter::once("-c".to_owned()).chain(operands.iter().cloned()).collect();
+    let mut found = match language {
+        L::Python => vec![("sys.argv", texts(&named)), ("argv", texts(&named))],
+        L::Node => vec![("process.argv", texts(&named))],
+        L::Perl => vec![("@ARGV", texts(operands))],
+        L::Ruby => vec![("ARGV", texts(operands)), ("$*", texts(operands))],
+        L::Php => vec![("$argv", texts(&named))],
+        _ => Vec::new(),
+    };
+    let loops = args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains(['n', 'p']));
+    if matches!(language, L::Perl | L::Ruby) && loops {
+        let lines = walker
+            .env
+            .stdin
+            .as_deref()
+            .map(|text| text.lines().take(16).map(|line| Value::Text(line.to_owned())).collect());
+        found.push(("$_", Value::Choice(lines.unwrap_or_else(|| vec![Value::Unknown]))));
+    }
+    found
+}
+
+/// The inline code of an interpreter's arguments, or else what it runs.
+fn codes(interpreter: &Interpreter, args: &[String]) -> (Vec<String>, Source) {
     let mut codes = Vec::new();
     let mut i = 0;
-    let (code_options, valued): (&[&str], &str) = match language {
-        Language::Python => (&["c"], "WXmQ"),
-        Language::Perl => (&["e", "E"], "IMmxl0DiF"),
-        Language::Ruby => (&["e"], "IrCEF"),
-        Language::Node => (&["e", "p", "pe"], "rC"),
-        Language::Php => (&["r", "B", "R", "E"], "cdzt"),
-        Language::Lua => (&["e"], "l"),
-    };
-    if language == Language::Node && matches!(name, "deno" | "bun") {
-        let at = args.iter().position(|arg| arg == "eval" || arg == "-e");
-        if let Some(code) =
-            at.and_then(|at| args.get(at + 1..)).and_then(|rest| rest.iter().find(|arg| !arg.starts_with('-')))
-        {
-            return (vec![code.clone()], Source::Input);
-        }
-        let file = args.iter().filter(|arg| !arg.starts_with('-') && *arg != "run").map(String::clone).next();
-        return (codes, file.into());
-    }
     while let Some(arg) = args.get(i) {
         i += 1;
         if arg == "--" {
             break;
         }
-        if let Some(long) = arg.strip_prefix("--") {
-            match long.split_once('=') {
-                Some(("eval" | "print" | "run", code)) => codes.push(code.to_owned()),
-                None if matches!(long, "eval" | "print" | "run") => {
-                    codes.extend(args.get(i).cloned());
-                    i += 1;
-                }
-                None if matches!(long, "require" | "import" | "loader") => i += 1,
-                _ => {}
+        let long = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-').filter(|name| is_long(interpreter, name)));
+        if let Some(long) = long {
+            let (name, value) =
+                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value.to_owned())));
+            if interpreter.long_code.contains(&name) {
+                codes.extend(value.or_else(|| args.get(i).cloned()));
+                i += usize::from(!long.contains('='));
+            } else if value.is_none() && interpreter.long_valued.contains(&name) {
+                i += 1;
             }
             continue;
         }
         let Some(cluster) = arg.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
-            if codes.is_empty() {
-                return (codes, Source::File(arg.clone()));
-            }
-            break;
-        };
-        let mut rest = cluster;
-        while let Some(c) = rest.chars().next() {
-            rest = rest.get(c.len_utf8()..).unwrap_or_default();
-            if code_options.contains(&c.to_string().as_str()) {
-                // `-pe CODE` and `-eCODE`; in node `-pe` is `-p -e`.
-                if rest.is_empty() {
-                    codes.extend(args.get(i).cloned());
-                    i += 1;
-                    break;
-                }
-                if code_options.contains(&rest) {
-                    continue;
-                }
-                codes.push(rest.to_owned());
+            if interpreter.verbs.contains(&arg.as_str()) {
+                codes.extend(args.get(i..).and_then(|rest| rest.iter().find(|arg| !arg.starts_with('-'))).cloned());
                 break;
             }
-            if valued.contains(c) {
-                // A module to run is no code of ours.
-                let module = c == 'm' && language == Language::Python;
-                if rest.is_empty() && !"li0DF".contains(c) {
-                    i += 1;
-                }
-                if module {
-                    return (codes, Source::Module);
-                }
+            if interpreter.skipped.contains(&arg.as_str()) {
+                continue;
+            }
+            if codes.is_empty() && interpreter.runs_files {
+                return (codes, Source::File(arg.clone(), i));
+            }
+            if interpreter.runs_files {
                 break;
             }
-        }
-    }
-    let file = if codes.is_empty() { args.get(i).cloned() } else { None };
-    (codes, file.into())
-}
-
-/// sed(1): the `e` command and flag run text, `w` writes a file.
-pub(super) fn sed(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "efl", &["expression", "file", "line-length"]);
-    let mut scripts = options.values('e');
-    scripts.extend(options.long_values("expression"));
-    if scripts.is_empty() {
-        scripts.extend(options.operands.first().cloned());
-    }
-    let input = walker.env.stdin.clone();
-    for script in scripts {
-        let script = inert(&script);
-        for command in script.split(['\n', ';']) {
-            let command =
-                command.trim().trim_start_matches(|c: char| c.is_ascii_digit() || "$,!".contains(c)).trim_start();
-            if let Some(text) = command.strip_prefix("e ") {
-                walker.subshell(|walker| walker.run_text(text));
-            }
-        }
-        if let Some((replacement, flags)) = substitution(&script) {
-            if flags.contains('e') {
-                let text = match &input {
-                    Some(input) if replacement.contains('&') => replacement.replace('&', input),
-                    _ => replacement.clone(),
-                };
-                walker.subshell(|walker| walker.run_text(&text));
-            }
-            if let Some((_, path)) = flags.split_once('w') {
-                let acts = super::programs::write_to(walker, path.trim(), "overwrite");
-                walker.judge("sed", &[], &acts);
-            }
-        }
-        let bytes = script.trim_start();
-        if bytes == "e" {
-            super::shells::stdin(walker);
-        }
-    }
-}
-
-/// The replacement and flags of an `s` command.
-fn substitution(script: &str) -> Option<(String, String)> {
-    let at = script.find('s')?;
-    let rest = script.get(at + 1..)?;
-    let divider = rest.chars().next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace())?;
-    let mut parts = vec![String::new()];
-    let mut chars = rest.get(divider.len_utf8()..)?.chars();
-    while let Some(c) = chars.next() {
-        if c == '\\' {
-            let next = chars.next()?;
-            if let Some(part) = parts.last_mut() {
-                if next != divider {
-                    part.push('\\');
-                }
-                part.push(next);
-            }
-        } else if c == divider && parts.len() < 3 {
-            parts.push(String::new());
-        } else if let Some(part) = parts.last_mut() {
-            part.push(c);
-        }
-    }
-    match parts.as_slice() {
-        [_, replacement, flags] => {
-            Some((replacement.clone(), flags.split([';', '\n', '}']).next().unwrap_or_default().to_owned()))
-        }
-        _ => None,
-    }
-}
-
-/// awk(1): `system("...")`, `"..." | getline`, `print | "..."`, `print > "..."`.
-fn awk(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "Ffvei", &["field-separator", "file", "assign", "source"]);
-    let mut programs = options.values('e');
-    if programs.is_empty() && options.values('f').is_empty() {
-        programs.extend(options.operands.first().cloned());
-    }
-    for path in options.values('f') {
-        let target = walker.target(&path);
-        programs.extend(walker.files.get(&target.path).cloned());
-    }
-    let variables: Vec<(String, String)> = options
-        .values('v')
-        .iter()
-        .filter_map(|text| text.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    for program in programs {
-        inline::awk(walker, &inert(&program), &variables);
-    }
-}
-
-/// make(1): recipes of a makefile that the command itself wrote, and `--eval`.
-fn make(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "fCjIoWl", &["file", "makefile", "directory", "jobs", "eval"]);
-    if options.has('n') || options.has_long("dry-run", 3) || options.has_long("just-print", 3) {
-        return;
-    }
-    let mut texts = options.long_values("eval");
-    if let Some(text) = args.iter().find_map(|arg| arg.strip_prefix("SHELL=")) {
-        walker.subshell(|walker| walker.run_text(text));
-    }
-    for path in
-        options.values('f').into_iter().chain(options.long_values("file")).chain(options.long_values("makefile"))
-    {
-        let text = if path == "-" {
-            walker.env.stdin.as_deref().map(str::to_owned)
-        } else {
-            let target = walker.target(&path);
-            walker.files.get(&target.path).cloned()
+            continue;
         };
-        texts.extend(text);
-    }
-    if texts.is_empty() {
-        for name in ["Makefile", "makefile", "GNUmakefile"] {
-            let target = walker.target(name);
-            texts.extend(walker.files.get(&target.path).cloned());
+        if let Some(source) = short_options(interpreter, cluster, args, &mut i, &mut codes) {
+            return (codes, source);
         }
     }
-    for text in texts {
-        let mut recipes = String::new();
-        for line in text.lines() {
-            let recipe = line
-                .strip_prefix('\t')
-                .or_else(|| line.split_once(';').filter(|(head, _)| head.contains(':')).map(|(_, recipe)| recipe));
-            if let Some(recipe) = recipe {
-                recipes.push_str(&recipe.trim_start_matches(['@', '-', '+']).replace("$$", "$"));
-                recipes.push('\n');
-            }
-            for part in line.split("$(shell ").skip(1) {
-                recipes.push_str(part.split(')').next().unwrap_or_default());
-                recipes.push('\n');
-            }
-        }
-        walker.subshell(|walker| walker.run_text(&recipes));
+    match args.get(i) {
+        Some(path) if codes.is_empty() && interpreter.runs_files => (codes, Source::File(path.clone(), i + 1)),
+        _ => (codes, Source::Input),
     }
 }
 
-/// Programs whose own commands can start a shell.
-pub(super) fn embedded(walker: &mut Walker<'_>, name: &str, args: &[String]) {
-    let mut texts: Vec<String> = Vec::new();
-    match name {
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "ftp" | "lftp" => {
-            let input = walker.env.stdin.as_deref().map(str::to_owned);
-            for text in args.iter().cloned().chain(input) {
-                for line in text.lines() {
-                    let line = line.trim();
-                    let found = [".shell ", ".system ", "\\! ", "\\!", "system ", "! ", "!"]
-                        .iter()
-                        .find_map(|prefix| line.strip_prefix(prefix));
-                    texts.extend(found.map(str::to_owned));
-                }
+/// Whether a name after a single dash is one of the long options.
+fn is_long(interpreter: &Interpreter, name: &str) -> bool {
+    let name = name.split('=').next().unwrap_or_default();
+    name.len() > 1 && (interpreter.long_code.contains(&name) || interpreter.long_valued.contains(&name))
+}
+
+/// One cluster of short options; a module ends them.
+fn short_options(
+    interpreter: &Interpreter,
+    cluster: &str,
+    args: &[String],
+    i: &mut usize,
+    codes: &mut Vec<String>,
+) -> Option<Source> {
+    let python = interpreter.reads == Reads::As(L::Python) && interpreter.runs_files;
+    let mut rest = cluster;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        if interpreter.code.contains(c) {
+            // `-pe CODE` and `-eCODE`; in node `-pe` is `-p -e`.
+            if rest.is_empty() {
+                codes.extend(args.get(*i).cloned());
+                *i += 1;
+                return None;
             }
-        }
-        "vi" | "vim" | "nvim" | "view" | "ex" | "less" | "more" | "ed" => {
-            let input =
-                walker.env.stdin.as_deref().filter(|_| matches!(name, "ed" | "ex" | "vi" | "vim")).map(str::to_owned);
-            for text in args
-                .iter()
-                .flat_map(|arg| arg.split('|'))
-                .map(str::to_owned)
-                .chain(input.iter().flat_map(|text| text.lines().map(str::to_owned)))
-            {
-                let text = text.trim_start_matches(['+', ':', ' ', '%']);
-                let text = ["silent! ", "silent ", "silent", "r ", "read ", "exec "]
-                    .iter()
-                    .find_map(|word| text.strip_prefix(word))
-                    .unwrap_or(text);
-                texts.extend(text.trim_start_matches(['\'', '"', ' ', ':']).strip_prefix('!').map(str::to_owned));
-                for call in text.split("system(").skip(1) {
-                    texts.push(
-                        call.trim_start_matches(['"', '\''])
-                            .split(['"', '\'', ')'])
-                            .next()
-                            .unwrap_or_default()
-                            .to_owned(),
-                    );
-                }
+            if rest.len() == 1 && interpreter.code.contains(rest) {
+                continue;
             }
+            codes.push(rest.to_owned());
+            return None;
         }
-        "man" => {
-            let options = Options::read(args, "PCELMSsemrRH", &["pager"]);
-            texts.extend(options.values('P'));
-            texts.extend(options.long_values("pager"));
-        }
-        "fzf" | "sk" => {
-            let options = Options::read(args, "q", &["bind", "preview", "query"]);
-            texts.extend(options.long_values("preview"));
-            for bind in options.long_values("bind") {
-                for open in [
-                    "execute(",
-                    "execute-silent(",
-                    "become(",
-                    "reload(",
-                    "execute:",
-                    "become:",
-                    "reload:",
-                    "transform(",
-                ] {
-                    texts
-                        .extend(bind.split(open).skip(1).map(|part| part.strip_suffix(')').unwrap_or(part).to_owned()));
-                }
+        // Digits and letters with an attached value only: `-l012`, `-0777`, `-i.bak`, `-F:`.
+        if interpreter.reads == Reads::As(L::Perl) && "l0DiFxC".contains(c) {
+            let digits = rest.bytes().take_while(|b| b.is_ascii_digit()).count();
+            match c {
+                'l' | '0' => rest = rest.get(digits..).unwrap_or_default(),
+                _ => return None,
             }
+            continue;
         }
-        "zip" => {
-            let options = Options::read(args, "bntx", &["unzip-command"]);
-            texts.extend(options.long_values("unzip-command"));
-            if let Some(at) = args.iter().position(|arg| arg == "-TT") {
-                texts.extend(args.get(at + 1).cloned());
+        if interpreter.valued.contains(c) {
+            let value = if rest.is_empty() {
+                *i += 1;
+                args.get(*i - 1).cloned()
+            } else {
+                Some(rest.to_owned())
+            };
+            // A module to run is no code of ours.
+            if c == 'm' && python {
+                return Some(Source::Module(value.unwrap_or_default(), *i));
             }
+            return None;
         }
-        "scp" | "sftp" => texts.extend(Options::read(args, "SFiJPlocX", &[]).values('S')),
-        "split" => texts.extend(Options::read(args, "abCln", &["filter"]).long_values("filter")),
-        "wget" => texts.extend(Options::read(args, "", &["use-askpass"]).long_values("use-askpass")),
-        "ansible" => {
-            let options = Options::read(args, "maiu", &["args", "module-name"]);
-            texts.extend(options.values('a').into_iter().chain(options.long_values("args")));
-        }
-        "pdsh" | "pssh" | "parallel-ssh" | "clush" | "dsh" => {
-            let (_, argv) =
-                super::options::command_after(args, "wxlhHtpgfrmoO", &["host", "hosts", "user", "group"], 0, false);
-            texts.push(argv.join(" "));
-        }
-        "salt" => texts.extend(args.iter().position(|arg| arg == "cmd.run").and_then(|at| args.get(at + 1)).cloned()),
-        "rg" => {
-            let options = Options::read(args, "", &["pre"]);
-            texts.extend(options.long_values("pre"));
-        }
-        "gdb" => {
-            let options = Options::read(args, "x", &["eval-command", "ex"]);
-            for command in options
-                .long_values("ex")
-                .into_iter()
-                .chain(options.long_values("eval-command"))
-                .chain(args.iter().cloned())
-            {
-                texts.extend(command.strip_prefix('!').or_else(|| command.strip_prefix("shell ")).map(str::to_owned));
-            }
-        }
-        "expect" => {
-            let options = Options::read(args, "c", &[]);
-            for code in options.values('c') {
-                for part in code.split([';', '\n']) {
-                    let part = part.trim();
-                    texts.extend(part.strip_prefix("spawn ").or_else(|| part.strip_prefix("exec ")).map(str::to_owned));
-                }
-            }
-        }
-        "osascript" => {
-            for text in args {
-                texts.extend(
-                    text.split("do shell script \"")
-                        .skip(1)
-                        .map(|part| part.split('"').next().unwrap_or_default().to_owned()),
-                );
-            }
-        }
-        _ => {}
     }
-    for text in texts.iter().take(32) {
-        walker.subshell(|walker| walker.run_text(text));
-    }
+    None
 }

@@ -238,13 +238,7 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
             Vec::new()
         }
         "sed" | "gsed" => sed(walker, args),
-        "sort" => {
-            let options = Options::read(args, "kStTo", &["compress-program"]);
-            for program in options.long_values("compress-program") {
-                walker.run_text(&program);
-            }
-            files::acts(walker, name, args)
-        }
+        "sort" => files::acts(walker, name, args),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "zstd" | "unzstd" | "lz4" | "pigz"
         | "pbzip2" | "lzop" | "brotli" | "compress" | "uncompress" => files::compress(walker, args),
         "unzip" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" => files::unpack(walker, name, args),
@@ -270,7 +264,7 @@ fn sed(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         options.has('e') || options.has('f') || options.has_long("expression", 3) || options.has_long("file", 3);
     let operands = options.operands.get(usize::from(!scripted)..).unwrap_or_default().to_vec();
     let mut acts = files::reads(walker, "inspect", &operands);
-    super::interpreters::sed(walker, args);
+    super::text_scripts::sed(walker, args);
     if options.has('i') || options.has('I') || options.has_long("in-place", 2) {
         for path in &operands {
             acts.extend(write_to(walker, path, "edit"));

@@ -233,7 +233,6 @@ const CONTAINER_LONG: &[&str] = &[
     "kubeconfig",
     "pod",
     "annotation",
-    "attach",
     "bind",
     "pwd",
     "uid",

@@ -6,8 +6,38 @@ use super::text::{FETCHED, UNKNOWN, has_unknown};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
-pub(super) const NAMES: &[&str] =
-    &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash"];
+pub(super) const NAMES: &[&str] = &[
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "ksh93",
+    "mksh",
+    "ash",
+    "fish",
+    "rbash",
+    "csh",
+    "tcsh",
+    "oksh",
+    "yash",
+    "lksh",
+    "pdksh",
+    "zsh5",
+    "hush",
+    "posh",
+    "sash",
+    "elvish",
+    "nu",
+    "xonsh",
+    "rc",
+    "es",
+    "osh",
+    "ysh",
+    "rzsh",
+    "bash5",
+    "busybox-sh",
+];
 
 /// What a shell was asked to run.
 enum Script {

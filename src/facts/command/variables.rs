@@ -1,6 +1,7 @@
 //! Variables that name programs, or that change which programs run.
 
 use super::notes::Act;
+use super::options::shell_words;
 use super::target::Kinds;
 use super::text::{has_unknown, is_known};
 use super::walk::Walker;
@@ -52,6 +53,25 @@ const COMMANDS: &[&str] = &[
     "npm_config_script_shell",
     "TEXEDIT",
     "GZIP",
+    "GOFLAGS",
+    "MANOPT",
+    "VIMINIT",
+    "EXINIT",
+    "GVIMINIT",
+    "PERL5OPT",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RESTIC_PASSWORD_COMMAND",
+    "BORG_PASSCOMMAND",
+    "BORG_RSH",
+    "PSQL_EDITOR",
+    "SYSTEMD_EDITOR",
+    "HGEDITOR",
+    "SVN_EDITOR",
+    "CVSEDITOR",
+    "MANLESS",
+    "ANSIBLE_SSH_EXECUTABLE",
+    "FZF_CTRL_T_COMMAND",
+    "FZF_ALT_C_COMMAND",
 ];
 
 /// Variables that decide which code any later program loads.
@@ -88,10 +108,12 @@ pub(super) fn assigned(walker: &mut Walker<'_>, name: &str, value: &str) {
     if name == "HISTFILE" || (matches!(name, "HISTSIZE" | "HISTFILESIZE") && value == "0") {
         walker.event("history-off");
     }
-    if COMMANDS.contains(&name) {
+    if COMMANDS.contains(&name) || is_cargo_program(name) {
         run_value(walker, name, value);
-    } else if name.starts_with("GIT_CONFIG_VALUE_") || name.starts_with("GIT_CONFIG_KEY_") {
+    } else if name.starts_with("GIT_CONFIG_VALUE_") {
         run_value(walker, name, value.trim_start_matches('!'));
+    } else if name == "GIT_CONFIG_PARAMETERS" {
+        super::git::parameters(walker, value);
     }
     if LOADERS.contains(&name) {
         loader(walker, name, value);
@@ -110,10 +132,20 @@ pub(super) fn for_program(walker: &mut Walker<'_>, program: &str, assignments: &
     }
 }
 
+/// `CARGO_TARGET_<triple>_RUNNER` and its like.
+fn is_cargo_program(name: &str) -> bool {
+    name.strip_prefix("CARGO_").is_some_and(|rest| {
+        ["RUNNER", "LINKER", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "_RUSTC", "RUSTDOC", "CREDENTIAL_PROVIDER"]
+            .iter()
+            .any(|end| rest.ends_with(end))
+    })
+}
+
 fn run_value(walker: &mut Walker<'_>, name: &str, value: &str) {
     let text = match name {
         "LESSOPEN" | "LESSCLOSE" => value.trim_start_matches(['|', '-']),
-        "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "TAR_OPTIONS" | "MAKEFLAGS" | "GZIP" => {
+        "BASH_ENV" | "ENV" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "TAR_OPTIONS" | "MAKEFLAGS" | "GZIP" | "GOFLAGS"
+        | "MANOPT" | "VIMINIT" | "EXINIT" | "GVIMINIT" | "PERL5OPT" => {
             return file_value(walker, name, value);
         }
         _ => value,
@@ -156,10 +188,20 @@ fn file_value(walker: &mut Walker<'_>, name: &str, value: &str) {
                 walker.subshell(|walker| walker.run_text(&text));
             }
         }
-        "TAR_OPTIONS" => {
-            for text in value.split_whitespace().filter_map(|part| part.split("exec=").nth(1)) {
-                walker.subshell(|walker| walker.run_text(text));
+        // Options that stand before the program's own.
+        "TAR_OPTIONS" => super::launchers::run(walker, "tar", &shell_words(value)),
+        "MAKEFLAGS" => super::text_scripts::make(walker, &shell_words(value)),
+        "GOFLAGS" => super::launchers::run(walker, "go", &shell_words(value)),
+        "MANOPT" => super::launchers::run(walker, "man", &shell_words(value)),
+        "VIMINIT" | "EXINIT" | "GVIMINIT" => {
+            for line in value.lines() {
+                super::consoles::ex_command(walker, line);
             }
+        }
+        // `-Mmodule;code` and `-e` of an interpreter.
+        "PERL5OPT" => {
+            let code = value.trim_start_matches("-M").split_once(';').map_or("", |(_, code)| code);
+            super::inline::run(walker, super::inline::Language::Perl, code);
         }
         _ => {}
     }

@@ -143,6 +143,7 @@ const SUDO: &[&str] = &[
     "command-timeout",
     "other-user",
     "login-class",
+    "!login",
 ];
 
 const SYSTEMD_RUN: &[&str] = &[
@@ -359,6 +360,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrap(&["run-parts"], "au", &["arg", "umask", "regex"]).runs(Runs::Nothing),
     wrap(&["launchctl"], "l", &[]).verbs(&["submit", "asuser"]).runs(Runs::After(&["--", "asuser"])),
     wrap(&["qemu-x86_64", "qemu-i386", "qemu-aarch64", "qemu-arm", "qemu-x86_64-static", "qemu-aarch64-static", "box64", "wine", "mono"], "gLsEU0d", &[]),
+    wrap(&["adb"], "sHPt", &[]).verbs(&["shell", "exec-out"]).runs(Runs::Shell),
+    wrap(&["heroku", "dokku", "kamal", "netlify", "eb"], "aers", &["app", "size", "env", "remote", "command", "type"]).verbs(&["run", "run:detached", "local:run", "app exec", "server exec", "dev:exec"]).runs(Runs::Shell).text(&["command"]),
     // Environments of languages.
     wrap(&["npm"], "cwC", &["call", "workspace", "prefix", "package", "loglevel", "registry", "userconfig"]).verbs(&["exec", "x"]).text(&["c", "call"]),
     wrap(&["npx", "pnpx"], "cpw", &["call", "package", "workspace"]).text(&["c", "call"]),
@@ -396,9 +399,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrap(&["nix"], "If", &["file", "expr", "impure"]).verbs(&["shell", "develop", "run"]).runs(Runs::After(&["-c", "--command", "--run"])),
     wrap(&["guix"], "pemLC", &["packages", "expression", "manifest", "load-path", "container"]).verbs(&["shell", "environment", "time-machine"]).runs(Runs::After(&["--"])),
     wrap(&["devbox", "flox", "devenv", "lorri", "spack", "tilt"], "ceder", &["config", "env", "dir", "environment"]).verbs(&["run", "activate", "shell", "exec", "args"]),
-    wrap(&["just"], "fd", &["justfile", "working-directory", "set", "shell"]).runs(Runs::After(&["--command", "-c"])),
     wrap(&["task"], "", &[]).verbs(&["execute", "exec"]),
-    wrap(&["cargo"], "CZ", &["config", "color", "manifest-path"]).verbs(&["watch"]).runs(Runs::After(&["--"])).text(&["s", "shell", "x", "exec"]),
+    wrap(&["cargo"], "CZsxwid", &["config", "color", "manifest-path"]).verbs(&["watch"]).runs(Runs::After(&["--"])).text(&["s", "shell", "x", "exec"]),
     wrap(&["cargo-watch"], "sxwidBEC", &["shell", "exec", "watch", "ignore", "delay", "workdir", "env", "features"]).runs(Runs::After(&["--"])).text(&["s", "shell"]),
     wrap(&["watchexec"], "wefidsECNWo", &["watch", "exts", "filter", "ignore", "debounce", "signal", "env", "workdir", "shell", "project-origin", "filter-file", "ignore-file", "stop-signal", "stop-timeout", "on-busy-update", "delay-run"]).runs(Runs::Shell).directory(&["workdir"]),
     wrap(&["nodemon"], "xewi", &["exec", "ext", "watch", "ignore", "delay", "signal"]).runs(Runs::Nothing).text(&["x", "exec"]),

@@ -63,7 +63,10 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, name: &str, args: &[String
                 Some((first, tail)) if name == "setarch" && !first.starts_with('-') => tail,
                 _ => rest,
             };
-            command_after(rest, wrapper.short, wrapper.long, wrapper.operands, wrapper.assignments)
+            // `ip -all netns exec` takes no name.
+            let all = name == "ip" && args.iter().any(|arg| matches!(arg.as_str(), "-all" | "-a" | "--all"));
+            let operands = if all { 0 } else { wrapper.operands };
+            command_after(rest, wrapper.short, wrapper.long, operands, wrapper.assignments)
         }
     };
     // Its own options end where the command starts.
@@ -81,6 +84,12 @@ fn unwrap(walker: &mut Walker<'_>, wrapper: &Wrapper, name: &str, args: &[String
         let found = walker.env.stdin.as_deref().and_then(|text| text.lines().next()).map(str::to_owned);
         let found = found.unwrap_or_else(|| UNKNOWN.to_string());
         argv = argv.iter().map(|arg| fill(walker, arg, "/_", &found)).collect();
+    }
+    if let ("hatch", Some(first)) = (name, argv.first_mut())
+        && let Some((_, program)) = first.split_once(':')
+    {
+        // `hatch run environment:program`.
+        *first = program.to_owned();
     }
     let mut printed = own_texts(walker, wrapper, &options, directory.as_deref());
     if argv.is_empty() {
@@ -420,6 +429,9 @@ const PARALLEL_LONG: &[&str] = &[
     "workdir",
     "wd",
     "tagstring",
+    "!tag",
+    "!compress",
+    "trim",
     "tag-string",
     "max-args",
     "max-procs",
@@ -481,6 +493,9 @@ fn parallel(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
             return walker.subshell(|walker| walker.run_text(&command));
         }
         sources.push(text.lines().map(str::to_owned).collect());
+    }
+    if options.has_long("dry-run", 3) || options.has_long("dryrun", 4) {
+        return UNKNOWN.to_string();
     }
     let mark = options.values('I').into_iter().next().unwrap_or_else(|| "{}".to_owned());
     let mut printed = String::new();
