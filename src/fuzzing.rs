@@ -1,11 +1,14 @@
 //! What must hold for any input, each as one plain function that panics where it does not. `fuzz/` runs them under
 //! libFuzzer; `tests/fuzz_regressions.rs` replays seeds, past findings and a fixed stream of inputs through them.
+//! [`differential`] holds the command guard against real bash.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken property is reported by a panic")]
 
 mod audit_recover;
 mod command;
+mod confined;
 mod decide;
+pub mod differential;
 mod input;
 mod mcp_wire;
 mod path;
@@ -14,6 +17,7 @@ mod scratch;
 
 pub use self::audit_recover::audit_recover;
 pub use self::command::command;
+pub use self::confined::confined;
 pub use self::decide::decide;
 pub use self::mcp_wire::mcp_wire;
 pub use self::path::path;

@@ -1,0 +1,26 @@
+# Runs many scripts, each in its own directory: driver.sh BASE FIRST. BASE/scripts holds them, NUL-terminated.
+base=$1 number=$2
+PATH=$base/bin
+FUNCNEST=6
+LC_ALL=C
+BASH_ARGV0=bash
+unset -v OLDPWD
+export PATH HOME
+exec 8<"$base/scripts" </dev/null >/dev/null 2>&1
+while IFS= read -r -d '' script <&8; do
+  cd "$base/w/$number" || exit 125
+  HOME=$base/w/$number/h
+  unset -v OLDPWD
+  printf 'S\0%d\0' "$number" >>"$base/log"
+  # The substitution ends when nothing that the script started holds its pipe any more.
+  : "$(
+    exec 7>&1 >/dev/null 8<&-
+    ulimit -t 2 -c 0 -u 2000
+    unset -v base number
+    set --
+    eval "unset -v script
+$script"
+  )"
+  number=$((number + 1))
+done
+printf 'E\0' >>"$base/log"
