@@ -15,7 +15,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         }
         "make" | "gmake" => {
             walker.judge(name, args, &[]);
-            make(walker, args);
+            super::makefile::make(walker, args);
             Some(UNKNOWN.to_string())
         }
         "sqlite3" | "psql" | "mysql" | "mariadb" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "emacs" | "less"
@@ -86,9 +86,7 @@ fn program(walker: &mut Walker<'_>, language: Language, name: &str, args: &[Stri
             let target = walker.target(&path);
             let span = walker.span.clone();
             walker.notes.path(&target, Access::Execute, span);
-            if let Some(text) = walker.files.get(&target.path).cloned() {
-                code_text(walker, language, &text);
-            }
+            walker.with_file(&target, |walker, text| code_text(walker, language, text));
         }
         Source::Input => from_input(walker, language),
         Source::Module => {}
@@ -264,64 +262,18 @@ fn awk(walker: &mut Walker<'_>, args: &[String]) {
     if programs.is_empty() && options.values('f').is_empty() {
         programs.extend(options.operands.first().cloned());
     }
-    for path in options.values('f') {
-        let target = walker.target(&path);
-        programs.extend(walker.files.get(&target.path).cloned());
-    }
     let variables: Vec<(String, String)> = options
         .values('v')
         .iter()
         .filter_map(|text| text.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
+    for path in options.values('f') {
+        let target = walker.target(&path);
+        walker.with_file(&target, |walker, program| inline::awk(walker, program, &variables));
+    }
     for program in programs {
         inline::awk(walker, &inert(&program), &variables);
-    }
-}
-
-/// make(1): recipes of a makefile that the command itself wrote, and `--eval`.
-fn make(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "fCjIoWl", &["file", "makefile", "directory", "jobs", "eval"]);
-    if options.has('n') || options.has_long("dry-run", 3) || options.has_long("just-print", 3) {
-        return;
-    }
-    let mut texts = options.long_values("eval");
-    if let Some(text) = args.iter().find_map(|arg| arg.strip_prefix("SHELL=")) {
-        walker.subshell(|walker| walker.run_text(text));
-    }
-    for path in
-        options.values('f').into_iter().chain(options.long_values("file")).chain(options.long_values("makefile"))
-    {
-        let text = if path == "-" {
-            walker.env.stdin.as_deref().map(str::to_owned)
-        } else {
-            let target = walker.target(&path);
-            walker.files.get(&target.path).cloned()
-        };
-        texts.extend(text);
-    }
-    if texts.is_empty() {
-        for name in ["Makefile", "makefile", "GNUmakefile"] {
-            let target = walker.target(name);
-            texts.extend(walker.files.get(&target.path).cloned());
-        }
-    }
-    for text in texts {
-        let mut recipes = String::new();
-        for line in text.lines() {
-            let recipe = line
-                .strip_prefix('\t')
-                .or_else(|| line.split_once(';').filter(|(head, _)| head.contains(':')).map(|(_, recipe)| recipe));
-            if let Some(recipe) = recipe {
-                recipes.push_str(&recipe.trim_start_matches(['@', '-', '+']).replace("$$", "$"));
-                recipes.push('\n');
-            }
-            for part in line.split("$(shell ").skip(1) {
-                recipes.push_str(part.split(')').next().unwrap_or_default());
-                recipes.push('\n');
-            }
-        }
-        walker.subshell(|walker| walker.run_text(&recipes));
     }
 }
 

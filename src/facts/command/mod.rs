@@ -33,6 +33,7 @@ mod git;
 mod inline;
 mod interpreters;
 mod limits;
+mod makefile;
 mod notes;
 mod options;
 mod packs;
@@ -41,8 +42,12 @@ mod parse_word;
 mod places;
 mod producers;
 mod programs;
+mod projects;
 mod remote;
 mod rules;
+mod scripts;
+#[cfg(test)]
+mod scripts_tests;
 mod shells;
 mod syntax;
 mod target;
@@ -62,6 +67,7 @@ use serde::{Deserialize, Serialize};
 pub use self::limits::Limits;
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
 pub use self::rules::{Guard, Rule};
+pub use self::scripts::{Content, NoScripts, Read, Script, ScriptFact, Scripts};
 use crate::facts::path::Access;
 use crate::verdict::Finding;
 
@@ -76,6 +82,9 @@ pub struct CommandFacts {
     pub hosts: BTreeSet<String>,
     /// Paths that the command reads or writes.
     pub paths: Vec<PathUse>,
+    /// The files on disk that it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptFact>,
     /// The rules that fired, and what could not be analysed.
     pub findings: Vec<Finding>,
 }

@@ -6,6 +6,7 @@ use super::CommandFacts;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::packs::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
+use super::scripts::{NoScripts, Scripts};
 use super::syntax::Span;
 use super::target::Kinds;
 use super::text::{has_unknown, inert, sanitise};
@@ -70,6 +71,7 @@ pub struct Rule {
     recursive: Option<bool>,
     bare: Option<bool>,
     adds: Vec<String>,
+    in_scripts: bool,
 }
 
 /// One program call, as rules see it.
@@ -149,9 +151,14 @@ impl Guard {
         self
     }
 
-    /// Analyses a command line. Never fails: what cannot be analysed is a finding.
+    /// Analyses a command line. Never fails: what cannot be analysed is a finding. Files that it runs are not looked at.
     pub fn analyse(&self, command: &str, here: &Surroundings) -> CommandFacts {
-        let mut walker = Walker::new(self, here, &self.limits);
+        self.analyse_with(command, here, &NoScripts)
+    }
+
+    /// The same, with the files on disk that the command runs.
+    pub fn analyse_with(&self, command: &str, here: &Surroundings, scripts: &dyn Scripts) -> CommandFacts {
+        let mut walker = Walker::new(self, scripts, here, &self.limits);
         if command.len() > self.limits.bytes {
             walker.notes.opaque("the command is longer than what is analysed; run it in smaller steps");
             // What fits is still judged: it can only make the verdict graver.
@@ -166,7 +173,8 @@ impl Guard {
         if command.contains('\0') {
             walker.notes.unparsed("a NUL character", 0..0);
         }
-        walker.notes.into_facts()
+        let scripts = walker.script_facts();
+        CommandFacts { scripts, ..walker.notes.into_facts() }
     }
 
     fn add(&mut self, source: &PackSource, entry: &RuleEntry) -> Result<(), PackError> {
@@ -199,6 +207,7 @@ impl Guard {
             recursive: entry.recursive,
             bare: entry.bare,
             adds: entry.adds.clone(),
+            in_scripts: entry.in_scripts,
             id,
         };
         let index = self.rules.len();
@@ -298,7 +307,7 @@ impl Guard {
         let by_effect = effects.filter_map(|(_, act)| self.by_effect.get(act.effect)).flatten().copied();
         for index in named.chain(prefixed).chain(by_effect) {
             let Some(rule) = self.rules.get(index) else { continue };
-            if !rule.applies(&site) {
+            if !rule.in_scripts && notes.in_script_of_others() || !rule.applies(&site) {
                 continue;
             }
             for effect in &rule.adds {

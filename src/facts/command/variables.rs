@@ -152,9 +152,7 @@ fn file_value(walker: &mut Walker<'_>, name: &str, value: &str) {
                 walker.subshell(|walker| walker.prompt(value));
             }
             let target = walker.target(value);
-            if let Some(text) = walker.files.get(&target.path).cloned() {
-                walker.subshell(|walker| walker.run_text(&text));
-            }
+            walker.with_file(&target, |walker, text| walker.subshell(|walker| walker.run_text(text)));
         }
         "TAR_OPTIONS" => {
             for text in value.split_whitespace().filter_map(|part| part.split("exec=").nth(1)) {
