@@ -105,6 +105,7 @@ fn shell() -> Facts {
         effects: words(&["delete", "fetch"]).into_iter().map(Effect).collect(),
         hosts: words(&["example.org"]),
         paths: Vec::new(),
+        scripts: Vec::new(),
         findings: Vec::new(),
     };
     let sandbox = SandboxFacts {

@@ -245,6 +245,7 @@ fn command(input: &mut Input<'_>) -> CommandFacts {
         effects: words(input).into_iter().map(Effect).collect(),
         hosts: words(input).into_iter().collect(),
         paths: Vec::new(),
+        scripts: Vec::new(),
         findings: input.several(3, finding),
     }
 }

@@ -174,17 +174,16 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
     let target = walker.target(path);
     let span = walker.span.clone();
     walker.notes.path(&target, Access::Read, span);
-    let text = if path == "/dev/stdin" {
-        walker.env.stdin.as_deref().map(str::to_owned)
-    } else {
-        walker.files.get(&target.path).cloned()
+    // What a program prints to be sourced (`source <(kubectl completion bash)`) is common and unknown.
+    let run = |walker: &mut Walker<'_>, text: &str| match text {
+        text if has_unknown(text) && !text.contains(super::text::FETCHED) => String::new(),
+        text => walker.run_text(text),
     };
-    match text {
-        // What a program prints to be sourced (`source <(kubectl completion bash)`) is common and unknown.
-        Some(text) if has_unknown(&text) && !text.contains(super::text::FETCHED) => String::new(),
-        Some(text) => walker.run_text(&text),
-        None => String::new(),
+    if path == "/dev/stdin" {
+        let input = walker.env.stdin.clone();
+        return input.map(|text| run(walker, &text)).unwrap_or_default();
     }
+    walker.with_file(&target, run).unwrap_or_default()
 }
 
 fn read(walker: &mut Walker<'_>, args: &[String]) {

@@ -161,8 +161,10 @@ impl Walker<'_> {
             let target = self.target(written);
             let span = self.span.clone();
             self.notes.path(&target, Access::Execute, span);
+            self.program_on_disk(written, args);
         }
         self.notes.program(name);
+        super::projects::run(self, name, args);
         if let [only] = args
             && (only == "--help" || only == "--version")
         {
@@ -254,13 +256,7 @@ impl Walker<'_> {
         let text = self.files.get(&target.path)?.clone();
         let span = self.span.clone();
         self.notes.path(&target, Access::Execute, span);
-        let interpreter = text
-            .strip_prefix("#!")
-            .and_then(|rest| rest.lines().next())
-            .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-            .filter(|words| !words.is_empty())
-            .unwrap_or_else(|| vec!["sh".to_owned()]);
-        let mut argv = interpreter;
+        let mut argv = super::scripts::interpreter(&text);
         argv.push(target.path);
         argv.extend(args.iter().cloned());
         Some(self.exec_texts(argv))

@@ -127,11 +127,10 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         }
         "make" | "gmake" | "bmake" | "remake" => {
             walker.judge(name, args, &[]);
-            text_scripts::make(walker, args);
+            super::makefile::make(walker, args);
             return Some(UNKNOWN.to_string());
         }
         "just" => {
-            text_scripts::make(walker, args);
             if let Some(argv) =
                 args.iter().position(|arg| arg == "--command" || arg == "-c").and_then(|at| args.get(at + 1..))
             {
@@ -225,9 +224,8 @@ fn program(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) 
             let target = walker.target(&path);
             let span = walker.span.clone();
             walker.notes.path(&target, Access::Execute, span);
-            if let Some(text) = walker.files.get(&target.path).cloned() {
-                code_text(walker, interpreter, &text, args.get(at..).unwrap_or_default());
-            }
+            let given = args.get(at..).unwrap_or_default();
+            walker.with_file(&target, |walker, text| code_text(walker, interpreter, text, given));
             managed(walker, interpreter, &path, args.get(at..).unwrap_or_default());
         }
         Source::Input => from_input(walker, interpreter, args),
@@ -290,7 +288,7 @@ fn script_of(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
         return walker.env.stdin.as_deref().map(str::to_owned);
     }
     let target = walker.target(&path);
-    walker.files.get(&target.path).cloned()
+    walker.with_file(&target, |_, text| text.to_owned())
 }
 
 fn code_text(walker: &mut Walker<'_>, interpreter: &Interpreter, text: &str, args: &[String]) {

@@ -45,6 +45,7 @@ mod interpreters;
 mod launchers;
 mod limits;
 mod lisp;
+mod makefile;
 mod multiplexers;
 mod network;
 mod notes;
@@ -55,9 +56,13 @@ mod parse_word;
 mod places;
 mod producers;
 mod programs;
+mod projects;
 mod redirects;
 mod remote;
 mod rules;
+mod scripts;
+#[cfg(test)]
+mod scripts_tests;
 mod shells;
 mod sites;
 mod syntax;
@@ -83,6 +88,7 @@ use serde::{Deserialize, Serialize};
 pub use self::limits::Limits;
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
 pub use self::rules::{Guard, Rule};
+pub use self::scripts::{Content, NoScripts, Read, Script, ScriptFact, Scripts};
 pub use self::sites::{Element, Opened, Site, SiteEffect, SiteKind, SitePath, Text, Understanding};
 use crate::facts::path::Access;
 use crate::verdict::Finding;
@@ -98,6 +104,9 @@ pub struct CommandFacts {
     pub hosts: BTreeSet<String>,
     /// Paths that the command reads or writes.
     pub paths: Vec<PathUse>,
+    /// The files on disk that it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptFact>,
     /// The rules that fired, and what could not be analysed.
     pub findings: Vec<Finding>,
 }

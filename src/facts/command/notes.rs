@@ -1,8 +1,10 @@
 //! What an analysis collects: effects, programs, paths, hosts, findings.
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 
 use super::sites::Recorder;
+use super::scripts::{Read, ScriptFact};
 use super::syntax::Span;
 use super::target::{Kinds, Target};
 use super::{CommandFacts, Effect, Parse, PathUse};
@@ -11,6 +13,9 @@ use crate::verdict::{Finding, Severity};
 
 /// Found where a bound, or a syntax error, left something unjudged.
 pub(super) const NOT_ANALYSED: &str = "command.not-fully-analysed";
+
+/// Found where a script on disk was not judged to its end.
+const SCRIPT_NOT_ANALYSED: &str = "command.script-not-analysed";
 
 /// One effect of a command on one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +52,10 @@ pub(super) struct Notes {
     dropped: bool,
     /// Keeps each call, where that was asked for.
     pub recorder: Option<Box<Recorder>>,
+    /// The files on disk that the command runs.
+    pub scripts: Vec<ScriptFact>,
+    /// The script on disk that is being judged: its name, and whether the principal wrote it or one that runs it.
+    script: Option<(Rc<str>, bool)>,
 }
 
 /// The most paths that are listed.
@@ -83,6 +92,10 @@ impl Notes {
             return;
         }
         let path = target.name();
+        // What a script does to the files that it is given is known where they are.
+        if path.is_none() && self.script.is_some() {
+            return;
+        }
         if !self.known_paths.insert((path.clone(), access)) {
             return;
         }
@@ -102,7 +115,10 @@ impl Notes {
         self.seen.contains(&(id.to_owned(), at))
     }
 
-    pub fn finding(&mut self, finding: Finding) {
+    pub fn finding(&mut self, mut finding: Finding) {
+        if let Some((script, _)) = &self.script {
+            finding.message = format!("{} (in the script `{script}`)", finding.message);
+        }
         let at = finding.span.as_ref().map_or(0, |span| span.start);
         if !self.seen.insert((finding.id.clone(), at)) {
             return;
@@ -123,6 +139,9 @@ impl Notes {
     /// Something was left out because of a limit.
     pub fn limited(&mut self, what: &str, span: Span) {
         self.partial = true;
+        if self.script.is_some() {
+            return self.script_unfinished(&format!("the limit of {what} was reached"), span);
+        }
         if self.findings.iter().any(|finding| finding.id == NOT_ANALYSED) {
             return;
         }
@@ -132,8 +151,59 @@ impl Notes {
 
     pub fn unparsed(&mut self, what: &str, span: Span) {
         self.partial = true;
+        if self.script.is_some() {
+            return self.script_unfinished(&format!("part of it is not valid bash: {what}"), span);
+        }
         let message = format!("part of the command is not valid bash ({what}), so it cannot be judged");
         self.finding(Finding::new(NOT_ANALYSED, Severity::Warn, message).at(span));
+    }
+
+    /// Enters a script on disk; gives what to hand to [`Notes::leave`].
+    pub fn enter(&mut self, name: String, wrote: bool) -> Option<(Rc<str>, bool)> {
+        let wrote = wrote || self.script.as_ref().is_some_and(|(_, wrote)| *wrote);
+        self.script.replace((name.into(), wrote))
+    }
+
+    pub fn leave(&mut self, outer: Option<(Rc<str>, bool)>) {
+        self.script = outer;
+    }
+
+    /// Whether a script on disk is being judged that the principal did not write.
+    pub fn in_script_of_others(&self) -> bool {
+        matches!(self.script, Some((_, false)))
+    }
+
+    /// Scripts that others wrote are run unread everywhere, and large ones are ordinary: then it is only said. One that
+    /// the principal wrote itself needs an approval.
+    fn script_unfinished(&mut self, why: &str, span: Span) {
+        let wrote = self.script.as_ref().is_some_and(|(_, wrote)| *wrote);
+        let severity = if wrote { Severity::Warn } else { Severity::Note };
+        if self.findings.iter().any(|finding| finding.id == SCRIPT_NOT_ANALYSED && finding.severity >= severity) {
+            return;
+        }
+        let mut finding = Finding::new(SCRIPT_NOT_ANALYSED, severity, format!("not judged to its end: {why}"));
+        if wrote {
+            finding = finding.safer("write a shorter script, or several");
+        }
+        self.finding(finding.at(span));
+    }
+
+    /// A file that the command runs could not be read as a script.
+    pub fn unread(&mut self, name: &str, read: Read, wrote: bool) {
+        let what = match read {
+            Read::Judged => return,
+            Read::Unknown => "is in no language that is known here",
+            Read::Binary => "is no text",
+            Read::TooLarge => "is larger than what is read",
+        };
+        if wrote {
+            let message = format!("runs `{name}`, which this agent wrote earlier and which {what}");
+            let finding = Finding::new("command.runs-what-it-wrote", Severity::Warn, message);
+            self.finding(finding.safer("write it as a script in a usual language, so that it can be read"));
+        } else if read == Read::TooLarge {
+            let message = format!("`{name}` was not judged: it {what}");
+            self.finding(Finding::new(SCRIPT_NOT_ANALYSED, Severity::Note, message));
+        }
     }
 
     pub fn opaque(&mut self, message: &str) {
@@ -159,6 +229,7 @@ impl Notes {
             effects: self.effects,
             hosts: self.hosts,
             paths: self.paths,
+            scripts: self.scripts,
             findings: self.findings,
         }
     }

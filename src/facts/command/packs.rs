@@ -125,12 +125,20 @@ pub(super) struct RuleEntry {
     /// Effects that the call is said to have where the rule fires.
     #[serde(default)]
     pub adds: Vec<String>,
+    /// Whether it speaks of what scripts on disk do too that somebody else wrote. What depends on how they are called
+    /// says nothing there.
+    #[serde(default = "yes")]
+    pub in_scripts: bool,
     /// Commands that the rule must find.
     #[serde(default, rename = "match")]
     pub matches: Vec<Spanned<String>>,
     /// Commands that it must not find.
     #[serde(default)]
     pub not_match: Vec<Spanned<String>>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl PackSource {

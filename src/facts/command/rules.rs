@@ -6,6 +6,7 @@ use super::CommandFacts;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::packs::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
+use super::scripts::{NoScripts, Scripts};
 use super::sites::Understanding;
 use super::syntax::Span;
 use super::target::Kinds;
@@ -71,6 +72,7 @@ pub struct Rule {
     recursive: Option<bool>,
     bare: Option<bool>,
     adds: Vec<String>,
+    in_scripts: bool,
 }
 
 /// One program call, as rules see it.
@@ -150,14 +152,24 @@ impl Guard {
         self
     }
 
-    /// Analyses a command line. Never fails: what cannot be analysed is a finding.
+    /// Analyses a command line. Never fails: what cannot be analysed is a finding. Files that it runs are not looked at.
     pub fn analyse(&self, command: &str, here: &Surroundings) -> CommandFacts {
-        self.walk(command, Walker::new(self, here, &self.limits)).into_facts()
+        self.analyse_with(command, here, &NoScripts)
     }
 
-    /// The same, with every call and every redirect that the analysis followed.
+    /// The same, with the files on disk that the command runs.
+    pub fn analyse_with(&self, command: &str, here: &Surroundings, scripts: &dyn Scripts) -> CommandFacts {
+        self.walk(command, Walker::new(self, scripts, here, &self.limits)).into_facts()
+    }
+
+    /// As [`Guard::analyse`], with every call and every redirect that the analysis followed.
     pub fn understand(&self, command: &str, here: &Surroundings) -> Understanding {
-        let mut walker = Walker::new(self, here, &self.limits);
+        self.understand_with(command, here, &NoScripts)
+    }
+
+    /// The same, with the files on disk that the command runs.
+    pub fn understand_with(&self, command: &str, here: &Surroundings, scripts: &dyn Scripts) -> Understanding {
+        let mut walker = Walker::new(self, scripts, here, &self.limits);
         walker.notes.recorder = Some(Box::default());
         let mut notes = self.walk(command, walker);
         let recorder = notes.recorder.take().unwrap_or_default();
@@ -179,6 +191,7 @@ impl Guard {
         if command.contains('\0') {
             walker.notes.unparsed("a NUL character", 0..0);
         }
+        walker.notes.scripts = walker.script_facts();
         walker.notes
     }
 
@@ -212,6 +225,7 @@ impl Guard {
             recursive: entry.recursive,
             bare: entry.bare,
             adds: entry.adds.clone(),
+            in_scripts: entry.in_scripts,
             id,
         };
         let index = self.rules.len();
@@ -311,7 +325,7 @@ impl Guard {
         let by_effect = effects.filter_map(|(_, act)| self.by_effect.get(act.effect)).flatten().copied();
         for index in named.chain(prefixed).chain(by_effect) {
             let Some(rule) = self.rules.get(index) else { continue };
-            if !rule.applies(&site) {
+            if !rule.in_scripts && notes.in_script_of_others() || !rule.applies(&site) {
                 continue;
             }
             for effect in &rule.adds {

@@ -135,12 +135,12 @@ fn file(walker: &mut Walker<'_>, path: &str) -> String {
     let target = walker.target(path);
     let span = walker.span.clone();
     walker.notes.path(&target, Access::Execute, span);
-    match walker.files.get(&target.path).cloned() {
-        Some(text) if text.contains(FETCHED) && has_unknown(text.trim_start().get(..4).unwrap_or(&text)) => {
+    let printed = walker.with_file(&target, |walker, text| {
+        if text.contains(FETCHED) && has_unknown(text.trim_start().get(..4).unwrap_or(text)) {
             walker.event("fetch-and-run");
-            String::new()
+            return String::new();
         }
-        Some(text) => walker.run_text(&text),
-        None => UNKNOWN.to_string(),
-    }
+        walker.run_text(text)
+    });
+    printed.unwrap_or_else(|| UNKNOWN.to_string())
 }

@@ -1,4 +1,4 @@
-//! The small languages of awk, sed, make and m4, as far as they run commands and write files.
+//! The small languages of awk, sed and m4, as far as they run commands and write files.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,22 @@ use super::walk::Walker;
 /// How many lines of the input are followed.
 const LINES: usize = 16;
 
+/// The text of a file that an option names; `-` is the input.
+fn text_of(walker: &mut Walker<'_>, path: &str) -> Option<String> {
+    if path == "-" || path == "/dev/stdin" {
+        return walker.env.stdin.as_deref().map(str::to_owned);
+    }
+    let target = walker.target(path);
+    walker.with_file(&target, |_, text| text.to_owned())
+}
+
 /// sed(1): the `e` command and flag run text, `w` writes a file.
 pub(super) fn sed(walker: &mut Walker<'_>, args: &[String]) {
     let options = Options::read(args, "efl", &["expression", "file", "line-length"]);
     let mut scripts = options.values('e');
     scripts.extend(options.long_values("expression"));
     for path in options.values('f').into_iter().chain(options.long_values("file")) {
-        let target = walker.target(&path);
-        let text = if path == "-" || path == "/dev/stdin" {
-            walker.env.stdin.as_deref().map(str::to_owned)
-        } else {
-            walker.files.get(&target.path).cloned()
-        };
-        scripts.extend(text);
+        scripts.extend(text_of(walker, &path));
     }
     if scripts.is_empty() && options.values('f').is_empty() {
         scripts.extend(options.operands.first().cloned());
@@ -175,13 +178,7 @@ pub(super) fn awk(walker: &mut Walker<'_>, args: &[String]) {
         operands = operands.get(1..).unwrap_or_default();
     }
     for path in files {
-        let text = if path == "-" || path == "/dev/stdin" {
-            walker.env.stdin.as_deref().map(str::to_owned)
-        } else {
-            let target = walker.target(&path);
-            walker.files.get(&target.path).cloned()
-        };
-        programs.extend(text);
+        programs.extend(text_of(walker, &path));
     }
     let assigned = options.values('v').into_iter().chain(options.long_values("assign")).chain(operands.iter().cloned());
     let variables: HashMap<String, String> = assigned
@@ -365,76 +362,11 @@ impl Awk {
     }
 }
 
-/// make(1): recipes of a makefile that the command itself wrote, and `--eval`.
-pub(super) fn make(walker: &mut Walker<'_>, args: &[String]) {
-    let long = ["file", "makefile", "directory", "!jobs", "eval", "justfile", "working-directory", "include-dir"];
-    let options = Options::read(args, "fCIoWE", &long);
-    if options.has('n') || options.has_long("dry-run", 3) || options.has_long("just-print", 6) {
-        return;
-    }
-    let mut texts = options.long_values("eval");
-    texts.extend(options.values('E'));
-    if let Some(text) = args.iter().find_map(|arg| arg.strip_prefix("SHELL=")) {
-        walker.subshell(|walker| walker.run_text(text));
-    }
-    let directory = options.values('C').into_iter().chain(options.long_values("directory")).next_back();
-    walker.subshell(|walker| {
-        if let Some(directory) = directory {
-            walker.env.cwd = walker.target(&directory).path;
-        }
-        for path in ["file", "makefile", "justfile"]
-            .iter()
-            .flat_map(|name| options.long_values(name))
-            .chain(options.values('f'))
-        {
-            let text = if path == "-" || path == "/dev/stdin" {
-                walker.env.stdin.as_deref().map(str::to_owned)
-            } else {
-                let target = walker.target(&path);
-                walker.files.get(&target.path).cloned()
-            };
-            texts.extend(text);
-        }
-        if texts.is_empty() {
-            for name in ["Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"] {
-                let target = walker.target(name);
-                texts.extend(walker.files.get(&target.path).cloned());
-            }
-        }
-        for text in texts {
-            let recipes = recipes(&text);
-            walker.subshell(|walker| walker.run_text(&recipes));
-        }
-    });
-}
-
-/// The commands of a makefile: lines of recipes, and what `$(shell ...)` and `!=` run.
-fn recipes(text: &str) -> String {
-    let mut recipes = String::new();
-    for line in text.lines() {
-        let recipe = line
-            .strip_prefix('\t')
-            .or_else(|| line.strip_prefix("    "))
-            .or_else(|| line.split_once(';').filter(|(head, _)| head.contains(':')).map(|(_, recipe)| recipe))
-            .or_else(|| line.split_once("!=").map(|(_, command)| command));
-        if let Some(recipe) = recipe {
-            recipes.push_str(&recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$"));
-            recipes.push('\n');
-        }
-        for part in line.split("$(shell ").skip(1) {
-            recipes.push_str(part.split(')').next().unwrap_or_default());
-            recipes.push('\n');
-        }
-    }
-    recipes
-}
-
 /// m4(1): `esyscmd(...)` and `syscmd(...)`.
 pub(super) fn m4(walker: &mut Walker<'_>, args: &[String]) {
     let mut texts: Vec<String> = walker.env.stdin.as_deref().map(str::to_owned).into_iter().collect();
     for path in args.iter().filter(|arg| !arg.starts_with('-')) {
-        let target = walker.target(path);
-        texts.extend(walker.files.get(&target.path).cloned());
+        texts.extend(text_of(walker, path));
     }
     for text in texts {
         for part in text.split("syscmd(").skip(1).take(64) {

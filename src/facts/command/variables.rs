@@ -184,13 +184,11 @@ fn file_value(walker: &mut Walker<'_>, name: &str, value: &str) {
                 walker.subshell(|walker| walker.prompt(value));
             }
             let target = walker.target(value);
-            if let Some(text) = walker.files.get(&target.path).cloned() {
-                walker.subshell(|walker| walker.run_text(&text));
-            }
+            walker.with_file(&target, |walker, text| walker.subshell(|walker| walker.run_text(text)));
         }
         // Options that stand before the program's own.
         "TAR_OPTIONS" => super::launchers::run(walker, "tar", &shell_words(value)),
-        "MAKEFLAGS" => super::text_scripts::make(walker, &shell_words(value)),
+        "MAKEFLAGS" => super::makefile::make(walker, &shell_words(value)),
         "GOFLAGS" => super::launchers::run(walker, "go", &shell_words(value)),
         "MANOPT" => super::launchers::run(walker, "man", &shell_words(value)),
         "VIMINIT" | "EXINIT" | "GVIMINIT" => {

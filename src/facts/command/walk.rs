@@ -10,6 +10,7 @@ use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::parse::{Parsed, Problem, parse};
 use super::rules::Guard;
+use super::scripts::{Scripts, Seen};
 use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
 use super::target::{Kinds, Places, Target};
 use super::text::{FETCHED, UNKNOWN, has_unknown, inert, taint};
@@ -21,8 +22,22 @@ const STEPS: usize = 10;
 /// A variable that `local` hides: its name, its value, its other values.
 pub(super) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
 
+/// Work done so far, against the limits.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    sites: usize,
+    steps: usize,
+    words: usize,
+    nested_bytes: usize,
+    pattern_work: usize,
+    expanded: usize,
+}
+
 pub(super) struct Walker<'a> {
     pub guard: &'a Guard,
+    /// Where the text of files on disk comes from.
+    pub source: &'a dyn Scripts,
+    pub scripts: Seen,
     pub here: &'a Surroundings,
     pub limits: &'a Limits,
     pub env: Env,
@@ -62,9 +77,11 @@ pub(super) struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    pub fn new(guard: &'a Guard, here: &'a Surroundings, limits: &'a Limits) -> Self {
+    pub fn new(guard: &'a Guard, source: &'a dyn Scripts, here: &'a Surroundings, limits: &'a Limits) -> Self {
         Walker {
             guard,
+            source,
+            scripts: Seen::default(),
             here,
             limits,
             env: Env::new(here.cwd.to_string_lossy().into_owned()),
@@ -117,6 +134,17 @@ impl<'a> Walker<'a> {
             Some(Problem::TooDeep { at }) => self.notes.limited("nesting depth", *at..*at),
             Some(Problem::TooMuchWork { at }) => self.notes.limited("parsing work", *at..*at),
         }
+    }
+
+    /// Goes on with another account of the work done.
+    pub fn exchange_budget(&mut self, other: &mut Budget) {
+        use std::mem::swap;
+        swap(&mut self.sites, &mut other.sites);
+        swap(&mut self.steps, &mut other.steps);
+        swap(&mut self.words, &mut other.words);
+        swap(&mut self.nested_bytes, &mut other.nested_bytes);
+        swap(&mut self.pattern_work, &mut other.pattern_work);
+        swap(&mut self.expanded, &mut other.expanded);
     }
 
     /// Notes that a limit cut the analysis short.

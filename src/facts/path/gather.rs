@@ -150,6 +150,7 @@ mod tests {
             effects: Default::default(),
             hosts: Default::default(),
             paths,
+            scripts: Vec::new(),
             findings: Vec::new(),
         }
     }

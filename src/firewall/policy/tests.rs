@@ -127,6 +127,7 @@ fn shell(effects: &[&str]) -> Facts {
         effects: effects.iter().map(|effect| Effect((*effect).to_owned())).collect(),
         hosts: BTreeSet::new(),
         paths: Vec::new(),
+        scripts: Vec::new(),
         findings: vec![Finding::new("rule.x", Severity::Warn, "")],
     };
     Facts { command: Some(command), ..facts() }
