@@ -7,6 +7,7 @@ mod audit_recover;
 mod command;
 mod decide;
 mod input;
+mod mcp_session;
 mod mcp_wire;
 mod path;
 mod policy_load;
