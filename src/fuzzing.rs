@@ -10,6 +10,7 @@ mod confined;
 mod decide;
 pub mod differential;
 mod input;
+mod mcp_session;
 mod mcp_wire;
 mod path;
 mod policy_load;

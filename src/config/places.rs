@@ -55,6 +55,11 @@ impl Places {
         }
     }
 
+    /// Where the directories of running calls are.
+    pub fn scratch(&self) -> PathBuf {
+        self.state.join("scratch")
+    }
+
     /// Everything of the gateway's own that no call may touch.
     pub fn own(&self) -> Vec<PathBuf> {
         let mut own = vec![self.config.clone(), self.state.clone()];

@@ -1,10 +1,12 @@
-//! Calls as they come over a wire: lines of JSON, a call each.
+//! Calls as they come over a wire: lines of JSON, a call each, or a message of an MCP session each.
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::mcp_session;
 use super::scratch::Scratch;
 use crate::call::{Call, Digest, Request};
 use crate::cli::{Line, judge_lines};
@@ -13,20 +15,20 @@ use crate::gateway::{Caller, Gateway};
 use crate::registry::{DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
 use crate::verdict::Decision;
 
-struct World {
-    gateway: Gateway,
-    caller: Caller,
+pub(super) struct World {
+    pub gateway: Arc<Gateway>,
+    pub caller: Caller,
     _scratch: Scratch,
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let scratch = Scratch::new();
         let [workspace, config, state, home] = ["w", "config", "state", "home"].map(|name| scratch.path().join(name));
         fs::create_dir(&workspace).expect("a workspace is made");
         fs::write(workspace.join("a"), "text").expect("a file is made");
         let config = Config::load(Places { system: None, config, state, home }).expect("no configuration is sound");
-        let gateway = Gateway::open(config).expect("the gateway opens");
+        let gateway = Arc::new(Gateway::open(config).expect("the gateway opens"));
         let caller = gateway.caller(None, "fuzz", Some(&workspace)).expect("the local agent is a caller");
         World { gateway, caller, _scratch: scratch }
     }
@@ -38,7 +40,8 @@ thread_local! {
 }
 
 /// Any bytes are answered: one verdict a line, the same for a line alone as among others. What becomes a call is
-/// bounded, and canonical: made a call once more it is the same call.
+/// bounded, and canonical: made a call once more it is the same call. The same bytes as lines of an MCP session are
+/// answered as [`mcp_session::holds`] says.
 ///
 /// # Panics
 ///
@@ -58,6 +61,7 @@ pub fn mcp_wire(data: &[u8]) {
             }
         }
     });
+    mcp_session::holds(data);
 }
 
 /// Each answer's decision, and the id that it echoes.

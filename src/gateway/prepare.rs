@@ -66,7 +66,7 @@ impl Gateway {
         if command.is_some() && ground.resolver.is_ok() {
             let grantable = beside_own_binary(&here, &mut notes);
             let make = || {
-                let host = Host { scratch: rules.config.places.state.join("scratch"), ..Host::current() };
+                let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
                 Plan::new(&ground.profile, &self.kernel, &grantable, &host)
             };
             match ground.plan(&here.cwd, make) {

@@ -12,6 +12,7 @@ use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogEr
 use crate::call::{Call, Digest, Request};
 use crate::config::Config;
 use crate::facts::{Facts, SessionFacts};
+use crate::sandbox::purge;
 use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
 use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
 
@@ -34,11 +35,15 @@ pub(super) struct Entry<'a> {
 }
 
 impl State {
-    /// Opens, and at first use makes, the state directory. Calls whose process died without an outcome are put on record.
+    /// Opens, and at first use makes, the state directory. Calls whose process died without an outcome are put on record,
+    /// and the directories that they left are removed.
     pub fn open(config: &Config) -> Result<Self, RecordError> {
         let dir = StateDir::open(&config.places.state)?;
         let log = Log::open(&dir)?;
         log.settle()?;
+        let scratch = config.places.scratch();
+        // Nobody waits for it. Where there is no thread to be had, or the process ends before, the next start does it.
+        let _ = std::thread::Builder::new().name("purge".to_owned()).spawn(move || purge(&scratch));
         Ok(State {
             log,
             approvals: Store::open(&dir, lifetimes(config))?,

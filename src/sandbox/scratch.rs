@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{Pid, UnlinkatFlags, unlinkat};
 
 /// A directory with `tmp` in it, mode 0700, that goes away with this value.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ impl Scratch {
         let path = base.join(unique_name());
         DirBuilder::new().mode(0o700).create(&path)?;
         let dir = fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
+        // Tells a later start that somebody is there; the kernel takes it away with the last process that has it.
+        dir.try_lock()?;
         let scratch = Scratch { path, dir };
         DirBuilder::new().mode(0o700).create(scratch.tmp())?;
         Ok(scratch)
@@ -104,6 +107,38 @@ impl Drop for Cleaner {
             let _ = thread.join();
         }
     }
+}
+
+/// Removes what gateways that were killed left below `base`: directories of this module's that nobody holds, and whose
+/// process is gone. A process number can have been given away since, so a directory that nobody holds is removed once it
+/// is older than [`TAKEN`], too.
+pub fn purge(base: &Path) {
+    let own = fs::symlink_metadata(base).is_ok_and(|found| {
+        found.is_dir() && std::os::unix::fs::MetadataExt::uid(&found) == nix::unistd::geteuid().as_raw()
+    });
+    let Some(entries) = own.then(|| fs::read_dir(base).ok()).flatten() else { return };
+    for entry in entries.flatten() {
+        let Some(owner) = owner(&entry.file_name()) else { continue };
+        let path = entry.path();
+        let open = fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path);
+        let Ok(dir) = open else { continue };
+        let age = dir.metadata().ok().and_then(|found| found.modified().ok()?.elapsed().ok()).unwrap_or_default();
+        let gone = nix::sys::signal::kill(owner, None) == Err(Errno::ESRCH);
+        if (gone || age > TAKEN) && dir.try_lock().is_ok() {
+            drop(Scratch { path, dir });
+        }
+    }
+}
+
+/// Within this time a directory that was made is locked.
+const TAKEN: Duration = Duration::from_secs(60);
+
+/// The process that made a directory of this name. None where the name is not one of [`unique_name`].
+fn owner(name: &OsStr) -> Option<Pid> {
+    let mut parts = name.to_str()?.split('-');
+    let (pid, call, nanos) = (parts.next()?, parts.next()?, parts.next()?);
+    let ours = parts.next().is_none() && call.parse::<u64>().is_ok() && u32::from_str_radix(nanos, 16).is_ok();
+    pid.parse::<i32>().ok().filter(|pid| ours && *pid > 0).map(Pid::from_raw)
 }
 
 /// Unique on this machine while the process number is; the counter tells the calls of one process apart.
@@ -198,6 +233,44 @@ mod tests {
         drop(scratch);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0, "something was left behind");
         assert!(outside.path().join("kept").exists(), "a link was followed");
+    }
+
+    #[test]
+    fn only_what_dead_gateways_left_is_purged() {
+        let base = tempfile::tempdir().unwrap();
+        let dead = {
+            let mut child = std::process::Command::new("true").spawn().unwrap();
+            child.wait().unwrap();
+            child.id()
+        };
+        let (alive, nobody) = (std::process::id(), i32::MAX);
+        let held = Scratch::new(base.path()).unwrap();
+        // Held, and of a process that is gone here: of another container, say.
+        let elsewhere = base.path().join(format!("{nobody}-1-00000000"));
+        fs::create_dir(&elsewhere).unwrap();
+        let lock = File::open(&elsewhere).unwrap();
+        lock.lock().unwrap();
+        let old = std::time::SystemTime::now() - 2 * TAKEN;
+        for (name, age) in [("0", None), ("1", Some(old))] {
+            for pid in [dead, alive] {
+                let dir = base.path().join(format!("{pid}-{name}0-0000000a"));
+                fs::create_dir_all(dir.join("tmp/in")).unwrap();
+                age.into_iter().for_each(|age| File::open(&dir).unwrap().set_modified(age).unwrap());
+            }
+        }
+        for other in ["notes", "1-2", "1-2-3-4", "x-1-00000000", "-1-1-00000000", "0-1-00000000"] {
+            fs::create_dir(base.path().join(other)).unwrap();
+        }
+        fs::write(base.path().join(format!("{dead}-7-00000000")), "a file").unwrap();
+        let before = fs::read_dir(base.path()).unwrap().count();
+        purge(base.path());
+        let names = |pid: u32, call: &str| base.path().join(format!("{pid}-{call}0-0000000a")).exists();
+        assert!(!names(dead, "0") && !names(dead, "1"), "what a dead gateway left is still there");
+        assert!(names(alive, "0"), "a directory that is just being made was taken away");
+        assert!(!names(alive, "1"), "an old one whose process number lives on stays for ever");
+        assert!(held.tmp().exists() && elsewhere.exists(), "somebody's directory was taken away");
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), before - 3, "something else was removed");
+        purge(&base.path().join("missing"));
     }
 
     /// A tree deeper than any path name and than a process has descriptors.
