@@ -33,6 +33,9 @@ pub struct Profile {
     pub description: String,
     /// The weakest tier that will do.
     pub requires: Tier,
+    /// The strongest tier that is tried: `landlock` does without namespaces even where there are some.
+    #[serde(default = "strongest")]
+    pub at_most: Tier,
     /// The lowest Landlock ABI that will do: 3 stops truncation, 4 TCP, 6 signals and abstract sockets across the
     /// sandbox's border (landlock(7)).
     pub landlock_abi: LandlockAbi,
@@ -44,6 +47,10 @@ pub struct Profile {
     pub process: Process,
     pub limits: Limits,
     pub environment: Environment,
+}
+
+fn strongest() -> Tier {
+    Tier::Full
 }
 
 /// A Landlock ABI version that confines at all: 3 or more, for before it a file outside could be truncated.
@@ -283,6 +290,7 @@ impl Profile {
             name: self.name.clone(),
             description: self.description.clone(),
             requires: self.requires.max(by.requires),
+            at_most: self.at_most.max(by.at_most),
             landlock_abi: self.landlock_abi.max(by.landlock_abi),
             when_missing: self.when_missing.max(by.when_missing),
             filesystem: Filesystem {

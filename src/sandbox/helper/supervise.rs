@@ -9,8 +9,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::confine::{Places, Streams, confine};
 use super::program::{Image, become_program};
+use super::stage::Stage;
 use super::{Failure, report, step};
-use crate::sandbox::wire::{Job, Report};
+use crate::sandbox::wire::{Job, Report, Template};
 
 /// How long the helper tries to end what a program left behind. Only what the kernel itself holds on to (a process in
 /// uninterruptible sleep) takes longer.
@@ -20,24 +21,31 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Confines this process, runs the program and reports its end. On an error nothing ran.
-pub fn run(job: &Job, filter: &[u8], streams: Streams, places: Places, control: OwnedFd) -> Result<(), Failure> {
+pub fn run(
+    template: &Template,
+    job: &Job,
+    stage: Stage,
+    streams: Streams,
+    places: Places,
+    control: OwnedFd,
+) -> Result<(), Failure> {
     let image = Image::of(job)?;
     let children = child_signals()?;
     // SAFETY: getppid and getpid cannot fail.
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
-    let ready = confine(job, filter, streams, &places)?;
-    drop(places);
+    let own_namespace = template.tier.is_full();
+    let ready = confine(template, job, stage, streams, places)?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let program = step("fork the program", unsafe { libc::fork() })?;
     if program == 0 {
-        let failure = become_program(job, ready, &image, supervisor);
+        let failure = become_program(job, own_namespace, ready, &image, supervisor);
         report(&control, &failure.into());
         // SAFETY: ends the process; nothing of the supervisor's is to be run here.
         unsafe { libc::_exit(125) }
     }
     drop(ready);
-    let mut watch =
-        Watch { program, status: None, children, control, started: Instant::now(), sealed: signals_are_scoped(helper) };
+    let sealed = own_namespace || signals_are_scoped(helper);
+    let mut watch = Watch { program, status: None, children, control, started: Instant::now(), sealed };
     watch.let_go_of_streams();
     watch.until_the_end(job);
     Ok(())
@@ -157,7 +165,8 @@ impl Watch {
     /// forking. Otherwise the children are killed; theirs become this process's children, and are next.
     fn kill_all(&self) {
         if self.sealed {
-            // SAFETY: Landlock confines the signal to this sandbox's domain, as `signals_are_scoped` proved.
+            // SAFETY: the signal stays in this process's namespace, or in this sandbox's domain, as `signals_are_scoped`
+            // proved.
             unsafe { libc::kill(-1, libc::SIGKILL) };
             return;
         }
