@@ -20,7 +20,7 @@ use super::plan::{Plan, fd_number};
 use super::profile::Reach;
 use super::scratch::{Cleaner, Scratch};
 use super::terminal::Tame;
-use super::wire::{Job, Limits, REPORT_MAX, Report, memory_file};
+use super::wire::{Breach, Job, Limits, REPORT_MAX, Report, memory_file};
 
 /// From SIGTERM to SIGKILL when a program runs out of time.
 const GRACE: Duration = Duration::from_secs(2);
@@ -85,6 +85,10 @@ pub enum End {
     Signalled(i32),
     /// Ended because its time was up.
     TimedOut(Duration),
+    /// Ended because it used more memory than this, in bytes, all its processes together.
+    OutOfMemory(u64),
+    /// Ended because it wrote more than this, in bytes, to the workspace's file system.
+    OutOfSpace(u64),
 }
 
 /// Why a program did not run, or what became of it is not known.
@@ -196,7 +200,7 @@ impl Launcher {
             self.cleaner.remove(scratch);
         }
         let (report, stdout, stderr) = followed?;
-        let (end, left_behind) = end_of(report, job.timeout)?;
+        let (end, left_behind) = end_of(report, &job)?;
         Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
     }
 
@@ -299,6 +303,8 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
             file_bytes: limits.file_bytes,
             open_files: limits.open_files.get(),
             processes: limits.processes.get(),
+            memory_bytes: limits.memory_bytes.get(),
+            disk_bytes: limits.disk_bytes.get(),
         },
         timeout: program.timeout.min(plan.wall_limit()).min(LONGEST),
         grace: GRACE,
@@ -307,15 +313,19 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
     }
 }
 
-fn end_of(report: Report, timeout: Duration) -> Result<(End, bool), LaunchError> {
-    match report {
-        Report::Failed { step, errno } => Err(LaunchError::Setup { step, errno }),
-        Report::Ended { timed_out: true, left_behind, .. } => Ok((End::TimedOut(timeout), left_behind)),
-        Report::Ended { status, left_behind, .. } if libc::WIFSIGNALED(status) => {
-            Ok((End::Signalled(libc::WTERMSIG(status)), left_behind))
-        }
-        Report::Ended { status, left_behind, .. } => Ok((End::Exited(libc::WEXITSTATUS(status)), left_behind)),
-    }
+fn end_of(report: Report, job: &Job) -> Result<(End, bool), LaunchError> {
+    let (status, breach, left_behind) = match report {
+        Report::Failed { step, errno } => return Err(LaunchError::Setup { step, errno }),
+        Report::Ended { status, breach, left_behind } => (status, breach, left_behind),
+    };
+    let end = match breach {
+        Some(Breach::Time) => End::TimedOut(job.timeout),
+        Some(Breach::Memory) => End::OutOfMemory(job.limits.memory_bytes),
+        Some(Breach::Disk) => End::OutOfSpace(job.limits.disk_bytes),
+        None if libc::WIFSIGNALED(status) => End::Signalled(libc::WTERMSIG(status)),
+        None => End::Exited(libc::WEXITSTATUS(status)),
+    };
+    Ok((end, left_behind))
 }
 
 /// A program that runs, seen from the gateway.

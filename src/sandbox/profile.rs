@@ -49,6 +49,14 @@ pub struct Profile {
     pub environment: Environment,
 }
 
+fn three_gigabytes() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add((3 << 30) - 1)
+}
+
+fn ten_gigabytes() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add((10 << 30) - 1)
+}
+
 fn strongest() -> Tier {
     Tier::Full
 }
@@ -224,6 +232,13 @@ pub struct Limits {
     /// Processes and threads on top of what the machine runs when the program starts; the kernel does not hold uid 0
     /// to it (setrlimit(2), `RLIMIT_NPROC`).
     pub processes: NonZeroU64,
+    /// Memory of all processes together, with what they keep in /tmp, /dev/shm and $HOME. In the full tiers, as is the
+    /// next.
+    #[serde(default = "three_gigabytes")]
+    pub memory_bytes: NonZeroU64,
+    /// Bytes that may be added to the file system that holds the workspace.
+    #[serde(default = "ten_gigabytes")]
+    pub disk_bytes: NonZeroU64,
     /// Bytes kept of each output stream, half from its beginning and half from its end.
     pub output_bytes: NonZeroU64,
 }
@@ -327,6 +342,8 @@ impl Limits {
             file_bytes: self.file_bytes.min(by.file_bytes),
             open_files: self.open_files.min(by.open_files),
             processes: self.processes.min(by.processes),
+            memory_bytes: self.memory_bytes.min(by.memory_bytes),
+            disk_bytes: self.disk_bytes.min(by.disk_bytes),
             output_bytes: self.output_bytes.min(by.output_bytes),
         }
     }

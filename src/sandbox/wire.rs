@@ -89,6 +89,18 @@ pub struct Limits {
     pub file_bytes: u64,
     pub open_files: u64,
     pub processes: u64,
+    /// Of the whole sandbox, in the full tiers.
+    pub memory_bytes: u64,
+    /// Written to the workspace's file system, in the full tiers.
+    pub disk_bytes: u64,
+}
+
+/// A limit that a program went over, and was ended for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Breach {
+    Time,
+    Memory,
+    Disk,
 }
 
 /// How it went. The first report counts.
@@ -100,7 +112,7 @@ pub enum Report {
     Ended {
         /// As waitpid(2) gives it.
         status: i32,
-        timed_out: bool,
+        breach: Option<Breach>,
         /// Processes that could not be ended within the helper's patience.
         left_behind: bool,
     },
@@ -193,7 +205,14 @@ mod tests {
             cwd_in_workspace: true,
             workspace: "/ws".into(),
             workspace_writable: true,
-            limits: Limits { cpu_seconds: None, file_bytes: 1, open_files: 2, processes: 3 },
+            limits: Limits {
+                cpu_seconds: None,
+                file_bytes: 1,
+                open_files: 2,
+                processes: 3,
+                memory_bytes: 4,
+                disk_bytes: 5,
+            },
             timeout: Duration::from_millis(1500),
             grace: Duration::ZERO,
             linger: Duration::ZERO,

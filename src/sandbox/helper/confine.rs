@@ -30,6 +30,8 @@ pub struct Places {
 pub struct Ready {
     pub inner: Option<RulesetCreated>,
     pub cwd: OwnedFd,
+    /// The workspace, in the full tiers.
+    pub workspace: Option<OwnedFd>,
 }
 
 /// Confines this process. Each step that fails is fatal and named.
@@ -69,7 +71,7 @@ pub fn confine(
     if template.seccomp {
         install(filter)?;
     }
-    Ok(Ready { inner: layers.inner, cwd })
+    Ok(Ready { inner: layers.inner, cwd, workspace: identity.map(|_| places.workspace) })
 }
 
 /// A session of its own, and the parent of whatever the program leaves behind.

@@ -16,6 +16,7 @@
 
 mod confine;
 mod layers;
+mod monitor;
 mod mounts;
 mod namespaces;
 mod privileges;
