@@ -70,5 +70,13 @@ fn code_of(outcome: &Outcome) -> u8 {
             anstream::eprintln!("portcullis: ended after {} s", after.as_secs());
             TIMED_OUT
         }
+        End::OutOfMemory(limit) => over("memory", limit),
+        End::OutOfSpace(limit) => over("disk space", limit),
     }
+}
+
+/// A program that used too much was killed, and its code says so.
+fn over(what: &str, limit: u64) -> u8 {
+    anstream::eprintln!("portcullis: ended: it used more than {} MiB of {what}", limit >> 20);
+    137
 }

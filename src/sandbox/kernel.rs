@@ -18,12 +18,14 @@ pub struct Kernel {
     pub seccomp: bool,
     /// prctl(2) `PR_SET_NO_NEW_PRIVS`.
     pub no_new_privs: bool,
-    /// Namespaces may be made: as root, or as an ordinary user through a user namespace. For the full tier.
+    /// Namespaces may be made: as root, or as an ordinary user through a user namespace.
     pub namespaces: bool,
-    /// mount_setattr(2), which idmapped mounts need. For the full tier.
+    /// mount_setattr(2), which idmapped mounts need.
     pub idmapped_mounts: bool,
-    /// A cgroup v2 hierarchy with `cgroup.kill`. For the full tier.
+    /// A cgroup v2 hierarchy with `cgroup.kill`.
     pub cgroup_kill: bool,
+    /// The strongest tier that these allow.
+    pub strongest: Tier,
     /// The gateway's effective user is root.
     pub root: bool,
 }
@@ -31,9 +33,17 @@ pub struct Kernel {
 /// A layer of the confinement that a profile can require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    Landlock { needs: u32, has: u32 },
+    Landlock {
+        needs: u32,
+        has: u32,
+    },
     Seccomp,
     NoNewPrivs,
+    /// The namespaces of a full tier, and what is known of why there are none.
+    Namespaces {
+        needs: Tier,
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for Layer {
@@ -43,6 +53,7 @@ impl fmt::Display for Layer {
             Layer::Landlock { needs, has } => write!(f, "landlock ABI {needs} (this kernel has {has})"),
             Layer::Seccomp => f.write_str("seccomp filters"),
             Layer::NoNewPrivs => f.write_str("no_new_privs"),
+            Layer::Namespaces { needs, why } => write!(f, "tier {} ({why})", needs.as_str()),
         }
     }
 }
@@ -51,16 +62,52 @@ impl Kernel {
     /// Asks the kernel, once in the life of the process.
     pub fn probe() -> &'static Kernel {
         static KERNEL: OnceLock<Kernel> = OnceLock::new();
-        KERNEL.get_or_init(|| Kernel {
-            landlock_abi: landlock_version(0b01),
-            landlock_errata: landlock_version(0b10),
-            seccomp: seccomp_available(),
-            no_new_privs: no_new_privs_available(),
-            namespaces: namespaces_available(),
-            idmapped_mounts: mount_setattr_available(),
-            cgroup_kill: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].iter().any(|at| cgroup_can_kill(Path::new(at))),
-            root: nix::unistd::geteuid().is_root(),
+        KERNEL.get_or_init(|| {
+            let mut kernel = Kernel {
+                landlock_abi: landlock_version(0b01),
+                landlock_errata: landlock_version(0b10),
+                seccomp: seccomp_available(),
+                no_new_privs: no_new_privs_available(),
+                namespaces: namespaces_available(),
+                idmapped_mounts: mount_setattr_available(),
+                cgroup_kill: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+                    .iter()
+                    .any(|at| cgroup_can_kill(Path::new(at))),
+                strongest: Tier::Landlock,
+                root: nix::unistd::geteuid().is_root(),
+            };
+            if kernel.namespaces && kernel.idmapped_mounts {
+                kernel.strongest = if kernel.root { Tier::Full } else { Tier::FullUser };
+            }
+            kernel
         })
+    }
+
+    /// This kernel as if it could give at most a tier. It can only pretend less.
+    pub fn with_tier_at_most(&self, tier: Tier) -> Kernel {
+        Kernel { strongest: self.strongest.min(tier), ..self.clone() }
+    }
+
+    /// Why this kernel has no full tier, and what to do about it; `None` where it has.
+    pub fn without_full(&self) -> Option<&'static str> {
+        if self.strongest.is_full() {
+            None
+        } else if !self.idmapped_mounts {
+            Some("this kernel has no mount_setattr(2): Linux 5.12 or later is needed")
+        } else if self.root {
+            Some(
+                "root may not make namespaces here: a container needs the capabilities SYS_ADMIN and SETUID and all user ids",
+            )
+        } else if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").is_some_and(|n| n > 0) {
+            Some(
+                "AppArmor keeps this user from making user namespaces: give the binary a profile with `userns,`, or set \
+                 kernel.apparmor_restrict_unprivileged_userns=0",
+            )
+        } else if number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0) {
+            Some("user namespaces are for root alone: set kernel.unprivileged_userns_clone=1")
+        } else {
+            Some("this user may make no user namespaces: raise user.max_user_namespaces")
+        }
     }
 
     /// This kernel as if it had Landlock only up to an ABI. It can only pretend less.
@@ -89,17 +136,45 @@ impl Kernel {
         if !self.no_new_privs {
             missing.push(Layer::NoNewPrivs);
         }
+        if self.strongest < profile.requires {
+            let why = self.without_full().unwrap_or("only root's gateway can give it");
+            missing.push(Layer::Namespaces { needs: profile.requires, why });
+        }
         missing
     }
 
     /// The tier that the profile gets here.
     pub fn tier(&self, profile: &Profile) -> Tier {
         let whole = self.landlock_abi >= profile.landlock_abi.number() && self.seccomp && self.no_new_privs;
-        if whole { Tier::Landlock } else { Tier::None }
+        if whole { self.strongest.min(profile.at_most.max(Tier::Landlock)) } else { Tier::None }
     }
 
     /// What the confinement does not stop on this kernel, a sentence each, for `doctor` and the documentation.
     pub fn limitations(&self, profile: &Profile) -> Vec<&'static str> {
+        let tier = self.tier(profile);
+        let mut said = if tier.is_full() { Vec::new() } else { self.landlock_limitations(profile) };
+        if tier.is_full() {
+            said.push("memory is not limited, but for $HOME, /tmp and /dev/shm");
+            said.push("disk space in the workspace is not limited, but for the size of a file");
+        }
+        if tier == Tier::FullUser {
+            said.push("memory files (memfd) can be executed");
+        }
+        if self.landlock_abi < 6 {
+            said.push("signals reach other processes of the same user (Landlock before ABI 6)");
+        }
+        if self.landlock_abi < 9 && profile.network.unix_sockets && !tier.is_full() {
+            said.push("every Unix socket of the same user can be reached (Landlock before ABI 9)");
+        }
+        if profile.network.internet {
+            said.push("any host and any service of this machine on TCP or UDP can be reached");
+        }
+        said
+    }
+}
+
+impl Kernel {
+    fn landlock_limitations(&self, profile: &Profile) -> Vec<&'static str> {
         let mut said = vec![
             "processes of this machine are visible by name and arguments (/proc); their environment and memory are not",
             "mode and times of any file that the gateway's user owns can be changed, and any directory be watched for names",
@@ -115,15 +190,6 @@ impl Kernel {
                 "programs keep uid 0, without any capability: they may change mode and times of every file of root's",
             );
             said.push("the number of processes is not limited for uid 0: a fork bomb ends with the time limit");
-        }
-        if self.landlock_abi < 6 {
-            said.push("signals reach other processes of the same user (Landlock before ABI 6)");
-        }
-        if self.landlock_abi < 9 && profile.network.unix_sockets {
-            said.push("every Unix socket of the same user can be reached (Landlock before ABI 9)");
-        }
-        if profile.network.internet {
-            said.push("any host and any service of this machine on TCP or UDP can be reached");
         }
         said
     }
@@ -158,14 +224,38 @@ fn mount_setattr_available() -> bool {
     answer == 0 || nix::errno::Errno::last() != nix::errno::Errno::ENOSYS
 }
 
+fn number(file: &str) -> Option<u64> {
+    std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok())
+}
+
+/// Looks at what the kernel says of itself; `doctor` tries.
 fn namespaces_available() -> bool {
-    let number = |file: &str| std::fs::read_to_string(file).ok().and_then(|t| t.trim().parse::<u64>().ok());
     if nix::unistd::geteuid().is_root() {
-        return Path::new("/proc/self/ns/pid").exists() && Path::new("/proc/self/ns/mnt").exists();
+        return Path::new("/proc/self/ns/pid").exists() && is_admin() && has_all_users();
     }
     number("/proc/sys/user/max_user_namespaces").is_some_and(|n| n > 0)
         && number("/proc/sys/kernel/unprivileged_userns_clone").is_none_or(|n| n > 0)
         && number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").is_none_or(|n| n == 0)
+}
+
+/// The effective capabilities that the full tier uses as root.
+fn is_admin() -> bool {
+    const CHOWN: u64 = 1 << 0;
+    const SETGID: u64 = 1 << 6;
+    const SETUID: u64 = 1 << 7;
+    const SETPCAP: u64 = 1 << 8;
+    const SYS_ADMIN: u64 = 1 << 21;
+    const NEEDED: u64 = CHOWN | SETGID | SETUID | SETPCAP | SYS_ADMIN;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|has| has & NEEDED == NEEDED)
+}
+
+/// Whether this user namespace is the first one, or one that has all user ids.
+fn has_all_users() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let mut words = map.split_whitespace().map(str::parse::<u64>);
+    matches!((words.next(), words.next(), words.next()), (Some(Ok(0)), Some(Ok(_)), Some(Ok(n))) if n >= u64::from(u32::MAX))
 }
 
 /// `cgroup.kill` is in every cgroup v2 directory but the root (cgroups(7)).
@@ -192,10 +282,17 @@ mod tests {
             namespaces: true,
             idmapped_mounts: true,
             cgroup_kill: true,
+            strongest: Tier::Full,
             root: true,
         };
         let facts = profile.facts(&whole);
-        assert_eq!((facts.offers, facts.missing.as_slice()), (Tier::Landlock, [].as_slice()));
+        assert_eq!((facts.offers, facts.missing.as_slice()), (Tier::Full, [].as_slice()));
+        let facts = profile.facts(&whole.with_tier_at_most(Tier::Landlock));
+        assert_eq!((facts.offers, facts.missing.as_slice()), (Tier::Landlock, [].as_slice()), "the profile allows it");
+        let strict = Profile { requires: Tier::Full, ..(**profile).clone() };
+        assert_eq!(strict.facts(&whole.with_tier_at_most(Tier::FullUser)).missing.len(), 1);
+        let weaker = Profile { at_most: Tier::Landlock, ..(**profile).clone() };
+        assert_eq!(weaker.facts(&whole).offers, Tier::Landlock);
         let facts = profile.facts(&whole.with_landlock_at_most(3).without_seccomp());
         assert_eq!(facts.offers, Tier::None);
         assert_eq!(facts.missing, ["landlock ABI 6 (this kernel has 3)", "seccomp filters"]);

@@ -1,7 +1,7 @@
 //! The launcher: the gateway's side of running a program confined.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, PipeReader, Read};
+use std::io::{self, IsTerminal, PipeReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -15,12 +15,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
 
 use super::capture::Capture;
-use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS};
+use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS, PRIVATE_HOME, WORKSPACE_MOVED};
 use super::plan::{Plan, fd_number};
 use super::profile::Reach;
 use super::scratch::{Cleaner, Scratch};
-use super::seccomp::{self, Openings};
-use super::wire::{Job, Limits, REPORT_MAX, Report};
+use super::terminal::Tame;
+use super::wire::{Breach, Job, Limits, REPORT_MAX, Report, memory_file};
 
 /// From SIGTERM to SIGKILL when a program runs out of time.
 const GRACE: Duration = Duration::from_secs(2);
@@ -30,15 +30,18 @@ const LINGER: Duration = Duration::from_millis(250);
 const DRAIN: Duration = Duration::from_millis(500);
 /// How much later than everything above the supervisor may answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Helpers that are kept waiting, each for plans of one kind.
+const MAX_HELPERS: usize = 4;
 /// No program runs longer, whatever a profile says.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Runs programs confined, through a helper process that it starts when first needed and that ends with it.
+/// Runs programs confined, through helper processes that it starts when first needed and that end with it.
 #[derive(Debug)]
 pub struct Launcher {
     /// The helper's executable, held open: what stands under its name later is never run.
     executable: File,
-    helper: Mutex<Option<Helper>>,
+    /// One for each kind of plan in use, the one used last at the end.
+    helpers: Mutex<Vec<Helper>>,
     cleaner: Cleaner,
 }
 
@@ -57,7 +60,8 @@ pub struct Program {
 pub enum Streams {
     /// No input; output is kept, beginning and end, up to the profile's limit.
     Capture,
-    /// This process's own.
+    /// This process's own, but for a terminal: no program gets hold of it. Output is copied to it, without what would
+    /// command it, and there is no input.
     PassThrough,
 }
 
@@ -81,6 +85,10 @@ pub enum End {
     Signalled(i32),
     /// Ended because its time was up.
     TimedOut(Duration),
+    /// Ended because it used more memory than this, in bytes, all its processes together.
+    OutOfMemory(u64),
+    /// Ended because it wrote more than this, in bytes, to the workspace's file system.
+    OutOfSpace(u64),
 }
 
 /// Why a program did not run, or what became of it is not known.
@@ -121,7 +129,7 @@ impl Launcher {
     /// A launcher whose helper is another executable.
     pub fn with_helper(executable: &Path) -> io::Result<Self> {
         let executable = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(executable)?;
-        Ok(Launcher { executable, helper: Mutex::new(None), cleaner: Cleaner::new()? })
+        Ok(Launcher { executable, helpers: Mutex::new(Vec::new()), cleaner: Cleaner::new()? })
     }
 
     /// Runs a program and waits for its end. A caller that drops the future ends the program and all that it started.
@@ -141,47 +149,91 @@ impl Launcher {
 
     /// Runs a program while the other end of `alive` is held.
     fn run_while(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
+        match self.try_run(plan, program, alive) {
+            // What was prepared before this call does not know a file system that was mounted since.
+            Err(LaunchError::Setup { step, .. }) if step == WORKSPACE_MOVED && self.forget_helper(plan) => {
+                self.try_run(plan, program, alive)
+            }
+            other => other,
+        }
+    }
+
+    fn try_run(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
         let started = Instant::now();
-        let scratch =
-            Scratch::new(plan.scratch_base()).map_err(|e| LaunchError::setup("make the scratch directory", &e))?;
-        let (job, filter) = job(plan, program, &scratch);
-        let file = job.write(filter).map_err(|e| LaunchError::setup("write the job", &e))?;
+        let scratch = match plan.tier().is_full() {
+            true => None,
+            false => Some(
+                Scratch::new(plan.scratch_base()).map_err(|e| LaunchError::setup("make the scratch directory", &e))?,
+            ),
+        };
+        let job = job(plan, program, scratch.as_ref());
+        let file = job
+            .encode()
+            .map_err(io::Error::from)
+            .and_then(|json| memory_file(&json))
+            .map_err(|e| LaunchError::setup("write the job", &e))?;
         let (control, far_control) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(|errno| LaunchError::setup("make a socket", &errno.into()))?;
         let pipe = || io::pipe().map_err(|e| LaunchError::setup("make a pipe", &e));
         let ((stdout, far_stdout), (stderr, far_stderr)) = (pipe()?, pipe()?);
         let own = (io::stdin(), io::stdout(), io::stderr());
-        let mut descriptors =
-            vec![file.as_fd(), far_control.as_fd(), plan.workspace_dir().as_fd(), scratch.dir().as_fd()];
-        match program.streams {
-            Streams::Capture => descriptors.extend([far_stdout.as_fd(), far_stderr.as_fd()]),
-            Streams::PassThrough => descriptors.extend([own.1.as_fd(), own.2.as_fd(), own.0.as_fd()]),
+        let shared = |stream: BorrowedFd<'_>| program.streams == Streams::PassThrough && !stream.is_terminal();
+        let (out, err) = (own.1.as_fd(), own.2.as_fd());
+        let mut descriptors = vec![file.as_fd(), far_control.as_fd(), plan.workspace_dir().as_fd()];
+        descriptors.push(if shared(out) { out } else { far_stdout.as_fd() });
+        descriptors.push(if shared(err) { err } else { far_stderr.as_fd() });
+        if job.stdin {
+            descriptors.push(own.0.as_fd());
         }
-        self.send(&descriptors)?;
+        descriptors.extend(scratch.as_ref().map(|scratch| scratch.dir().as_fd()));
+        self.send(plan, &descriptors)?;
         drop((far_control, far_stdout, far_stderr));
         let patience = started + job.timeout + GRACE + LINGER + PATIENCE;
-        let run = Run { control, alive, patience, limit: plan.output_limit() };
-        let followed = run.follow(stdout, stderr);
-        self.cleaner.remove(scratch);
+        let run = Run { control, alive, patience };
+        let limit = plan.output_limit();
+        let copied = |stream: BorrowedFd<'_>| match program.streams {
+            Streams::PassThrough if stream.is_terminal() => stream.try_clone_to_owned().ok().map(File::from),
+            _ => None,
+        };
+        let followed = run.follow([Stream::new(stdout, limit, copied(out)), Stream::new(stderr, limit, copied(err))]);
+        if let Some(scratch) = scratch {
+            self.cleaner.remove(scratch);
+        }
         let (report, stdout, stderr) = followed?;
-        let (end, left_behind) = end_of(report, job.timeout)?;
+        let (end, left_behind) = end_of(report, &job)?;
         Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
     }
 
-    /// Hands a job to the helper, which is started, or started again, when it is not there.
-    fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
+    /// Hands a job to the plan's helper, which is started, or started again, when it is not there.
+    fn send(&self, plan: &Plan, descriptors: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
         let numbers: Vec<i32> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         debug_assert!(numbers.len() <= MAX_DESCRIPTORS);
-        let mut helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = &*helper
-            && running.send(&numbers).is_ok()
-        {
-            return Ok(());
+        let template = plan.template();
+        let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = helpers.iter().position(|helper| helper.template == *template) {
+            let running = helpers.remove(at);
+            if running.send(&numbers).is_ok() {
+                helpers.push(running);
+                return Ok(());
+            }
         }
-        let fresh = Helper::start(&self.executable).map_err(|e| LaunchError::setup("start the helper", &e))?;
+        if helpers.len() >= MAX_HELPERS {
+            // The one that was not used for longest. What it has started goes on by itself.
+            helpers.remove(0);
+        }
+        let fresh =
+            Helper::start(&self.executable, template).map_err(|e| LaunchError::setup("start the helper", &e))?;
         let sent = fresh.send(&numbers).map_err(|errno| LaunchError::setup("reach the helper", &errno.into()));
-        *helper = Some(fresh);
+        helpers.push(fresh);
         sent
+    }
+
+    /// Lets the plan's helper go; false where there was none.
+    fn forget_helper(&self, plan: &Plan) -> bool {
+        let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = helpers.len();
+        helpers.retain(|helper| helper.template != *plan.template());
+        helpers.len() < before
     }
 }
 
@@ -191,10 +243,12 @@ struct Helper {
     /// `None` only while it is being dropped.
     socket: Option<OwnedFd>,
     process: Child,
+    /// What it prepares for.
+    template: Arc<[u8]>,
 }
 
 impl Helper {
-    fn start(executable: &File) -> io::Result<Self> {
+    fn start(executable: &File, template: &Arc<[u8]>) -> io::Result<Self> {
         let (socket, far) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
         let process = Command::new(format!("/proc/self/fd/{}", fd_number(executable)))
             .arg0("portcullis")
@@ -203,7 +257,9 @@ impl Helper {
             .stdin(Stdio::from(far))
             .stdout(Stdio::null())
             .spawn()?;
-        Ok(Helper { socket: Some(socket), process })
+        let helper = Helper { socket: Some(socket), process, template: Arc::clone(template) };
+        helper.send(&[fd_number(&memory_file(template)?)])?;
+        Ok(helper)
     }
 
     fn send(&self, descriptors: &[i32]) -> nix::Result<()> {
@@ -222,54 +278,54 @@ impl Drop for Helper {
     }
 }
 
-/// The job, and the seccomp program that goes with it.
-fn job(plan: &Plan, program: &Program, scratch: &Scratch) -> (Job, &'static [u8]) {
+fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
     let profile = plan.profile();
-    let openings = Openings {
-        internet: profile.network.internet,
-        unix_sockets: profile.network.unix_sockets,
-        trace: profile.process.trace,
-    };
-    let filter = if plan.seccomp() { seccomp::filter(openings) } else { &[] };
     let relative = plan.cwd().strip_prefix(plan.workspace()).ok();
     let mut environment: Vec<String> =
         plan.environment().iter().map(|(name, value)| format!("{name}={value}")).collect();
-    environment.push(format!("HOME={}", scratch.home().display()));
-    environment.push(format!("TMPDIR={}", scratch.tmp().display()));
+    match scratch {
+        Some(scratch) => {
+            environment.push(format!("HOME={}", scratch.home().display()));
+            environment.push(format!("TMPDIR={}", scratch.tmp().display()));
+        }
+        None => environment.extend([format!("HOME={PRIVATE_HOME}"), "TMPDIR=/tmp".to_owned()]),
+    }
     let limits = &profile.limits;
-    let job = Job {
+    Job {
         arguments: program.arguments.clone(),
         environment,
         cwd: relative.unwrap_or(plan.cwd()).to_string_lossy().into_owned(),
         cwd_in_workspace: relative.is_some(),
+        workspace: plan.workspace().to_string_lossy().into_owned(),
         workspace_writable: profile.filesystem.workspace == Reach::Write,
-        grants: plan.grants().to_vec(),
-        landlock_abi: plan.landlock_abi(),
-        tcp_denied: !profile.network.internet,
         limits: Limits {
             cpu_seconds: limits.cpu_seconds.map(u64::from),
             file_bytes: limits.file_bytes,
             open_files: limits.open_files.get(),
             processes: limits.processes.get(),
+            memory_bytes: limits.memory_bytes.get(),
+            disk_bytes: limits.disk_bytes.get(),
         },
         timeout: program.timeout.min(plan.wall_limit()).min(LONGEST),
         grace: GRACE,
         linger: LINGER,
-        seccomp: plan.seccomp(),
-        stdin: program.streams == Streams::PassThrough,
-    };
-    (job, filter)
+        stdin: program.streams == Streams::PassThrough && !io::stdin().is_terminal(),
+    }
 }
 
-fn end_of(report: Report, timeout: Duration) -> Result<(End, bool), LaunchError> {
-    match report {
-        Report::Failed { step, errno } => Err(LaunchError::Setup { step, errno }),
-        Report::Ended { timed_out: true, left_behind, .. } => Ok((End::TimedOut(timeout), left_behind)),
-        Report::Ended { status, left_behind, .. } if libc::WIFSIGNALED(status) => {
-            Ok((End::Signalled(libc::WTERMSIG(status)), left_behind))
-        }
-        Report::Ended { status, left_behind, .. } => Ok((End::Exited(libc::WEXITSTATUS(status)), left_behind)),
-    }
+fn end_of(report: Report, job: &Job) -> Result<(End, bool), LaunchError> {
+    let (status, breach, left_behind) = match report {
+        Report::Failed { step, errno } => return Err(LaunchError::Setup { step, errno }),
+        Report::Ended { status, breach, left_behind } => (status, breach, left_behind),
+    };
+    let end = match breach {
+        Some(Breach::Time) => End::TimedOut(job.timeout),
+        Some(Breach::Memory) => End::OutOfMemory(job.limits.memory_bytes),
+        Some(Breach::Disk) => End::OutOfSpace(job.limits.disk_bytes),
+        None if libc::WIFSIGNALED(status) => End::Signalled(libc::WTERMSIG(status)),
+        None => End::Exited(libc::WEXITSTATUS(status)),
+    };
+    Ok((end, left_behind))
 }
 
 /// A program that runs, seen from the gateway.
@@ -279,13 +335,11 @@ struct Run<'a> {
     alive: Option<BorrowedFd<'a>>,
     /// When to stop waiting for an answer.
     patience: Instant,
-    limit: usize,
 }
 
 impl Run<'_> {
     /// Reads the output and waits for the report. Dropping `self` makes the supervisor end everything.
-    fn follow(self, stdout: PipeReader, stderr: PipeReader) -> Result<(Report, Capture, Capture), LaunchError> {
-        let mut streams = [Stream::new(stdout, self.limit), Stream::new(stderr, self.limit)];
+    fn follow(self, mut streams: [Stream; 2]) -> Result<(Report, Capture, Capture), LaunchError> {
         let mut report = None;
         let mut until = self.patience;
         loop {
@@ -353,18 +407,28 @@ struct Stream {
     pipe: Option<PipeReader>,
     capture: Capture,
     buffer: Vec<u8>,
+    /// The terminal that shows it.
+    terminal: Option<(File, Tame)>,
 }
 
 impl Stream {
-    fn new(pipe: PipeReader, limit: usize) -> Self {
-        Stream { pipe: Some(pipe), capture: Capture::new(limit), buffer: vec![0; 64 * 1024] }
+    fn new(pipe: PipeReader, limit: usize, terminal: Option<File>) -> Self {
+        let terminal = terminal.map(|file| (file, Tame::default()));
+        Stream { pipe: Some(pipe), capture: Capture::new(limit), buffer: vec![0; 64 * 1024], terminal }
     }
 
     fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.read(&mut self.buffer) {
             Ok(0) => self.pipe = None,
-            Ok(length) => self.capture.push(self.buffer.get(..length).unwrap_or_default()),
+            Ok(length) => {
+                let bytes = self.buffer.get(..length).unwrap_or_default();
+                match &mut self.terminal {
+                    // Where the terminal is gone, nobody looks.
+                    Some((file, tame)) => drop(file.write_all(&tame.pass(bytes))),
+                    None => self.capture.push(bytes),
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => self.pipe = None,
         }

@@ -1,9 +1,10 @@
 //! Confinement of programs: [`Profile`]s say what a program may touch, [`Kernel`] what this machine can give, a [`Plan`]
 //! puts the two together for one place, and the [`Launcher`] runs a program under it.
 //!
-//! There is one tier so far, *landlock*: Landlock, seccomp, no_new_privs, no capabilities, resource limits. What it does
-//! not stop is said by [`Kernel::limitations`]. The order of the steps stands in `helper/confine.rs`; what makes mounts
-//! and namespaces belongs before the Landlock layers are built there.
+//! There are two kinds of tier. *landlock*: Landlock, seccomp, no_new_privs, no capabilities, resource limits. *full* puts
+//! namespaces, a minimal root directory and a user that nobody else is around the same; *full-user* does so for a gateway
+//! that is not root, in a user namespace. What a tier does not stop is said by [`Kernel::limitations`]. The order of the
+//! steps stands in `helper/mod.rs` and `helper/confine.rs`.
 
 mod capture;
 mod helper;
@@ -13,6 +14,7 @@ mod plan;
 mod profile;
 mod scratch;
 mod seccomp;
+mod terminal;
 mod wire;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,10 @@ pub enum Tier {
     None,
     /// Landlock, seccomp, no_new_privs, rlimits, no capabilities.
     Landlock,
+    /// As `Full`, in a user namespace of the gateway's own user: the kernel sees that user.
+    FullUser,
+    /// All of `Landlock` inside namespaces of its own, with a minimal root, as a user that nobody else is.
+    Full,
 }
 
 impl Tier {
@@ -43,6 +49,13 @@ impl Tier {
         match self {
             Tier::None => "none",
             Tier::Landlock => "landlock",
+            Tier::FullUser => "full-user",
+            Tier::Full => "full",
         }
+    }
+
+    /// Whether programs have namespaces and a root directory of their own.
+    pub fn is_full(self) -> bool {
+        self >= Tier::FullUser
     }
 }

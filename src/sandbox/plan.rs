@@ -14,7 +14,8 @@ use serde_json::json;
 use super::Tier;
 use super::kernel::{Kernel, Layer};
 use super::profile::{Profile, Reach};
-use super::wire::{Access, Grant};
+use super::seccomp::{self, Openings};
+use super::wire::{Access, Grant, Template};
 use crate::call::Digest;
 use crate::facts::Surroundings;
 
@@ -23,6 +24,9 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sb
 
 /// Device nodes that every program may use.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// The most bytes in each private directory of the full tiers.
+const SPACE: u64 = 1 << 30;
 
 /// The major number of /dev/tty and /dev/ptmx.
 const TTY_AUX: u32 = 5;
@@ -38,9 +42,12 @@ pub struct Plan {
     cwd: PathBuf,
     scratch: PathBuf,
     grants: Vec<Grant>,
+    /// Other names of what is granted.
+    names: Vec<String>,
     environment: BTreeMap<String, String>,
     landlock_abi: u32,
     seccomp: bool,
+    template: Arc<[u8]>,
     digest: Digest,
 }
 
@@ -79,6 +86,8 @@ pub enum PlanError {
     Cwd(PathBuf),
     #[error("profile `{profile}` or the configuration grants `{}`, which holds the gateway's own `{}`: move one of them", grant.display(), own.display())]
     Gateway { profile: String, grant: PathBuf, own: PathBuf },
+    #[error("the plan cannot be put into words for the helper: {0}")]
+    Template(#[source] serde_json::Error),
     #[error("profile `{profile}` requires what this kernel cannot give: {missing}")]
     Missing { profile: String, missing: String },
 }
@@ -96,7 +105,7 @@ impl Plan {
         }
         let workspace = here.workspace.clone();
         let workspace_dir = Arc::new(open_workspace(&workspace)?);
-        let opened = opened_grants(profile, here);
+        let (opened, names) = opened_grants(profile, here);
         check_gateway(profile, here, &opened)?;
         let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
@@ -109,11 +118,14 @@ impl Plan {
             cwd: here.cwd.clone(),
             scratch: host.scratch.clone(),
             grants,
+            names,
             environment,
             landlock_abi: kernel.landlock_abi,
             seccomp: kernel.seccomp,
+            template: Arc::default(),
             digest: Digest::of(""),
         };
+        plan.template = plan.make_template().map_err(PlanError::Template)?.into();
         plan.digest = plan.compute_digest();
         for path in [&plan.workspace, &plan.cwd, &plan.scratch] {
             if path.to_str().is_none() {
@@ -177,22 +189,37 @@ impl Plan {
         &self.scratch
     }
 
-    pub(super) fn grants(&self) -> &[Grant] {
-        &self.grants
+    /// What the helper prepares before there is a call, as it is sent.
+    pub(super) fn template(&self) -> &Arc<[u8]> {
+        &self.template
+    }
+
+    fn make_template(&self) -> serde_json::Result<Vec<u8>> {
+        let profile = &self.profile;
+        let private = self.tier.is_full();
+        let openings = Openings {
+            internet: profile.network.internet,
+            unix_sockets: profile.network.unix_sockets,
+            trace: profile.process.trace,
+            private,
+        };
+        let owner = self.workspace_dir.metadata().map_or((0, 0), |workspace| (workspace.uid(), workspace.gid()));
+        let template = Template {
+            tier: self.tier,
+            grants: self.grants.clone(),
+            names: if private { self.names.clone() } else { Vec::new() },
+            landlock_abi: self.landlock_abi,
+            tcp_denied: !profile.network.internet && !private,
+            private_network: !profile.network.internet,
+            seccomp: self.seccomp,
+            owner,
+            space_bytes: SPACE,
+        };
+        template.encode(if self.seccomp { seccomp::filter(openings) } else { &[] })
     }
 
     pub(super) fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
-    }
-
-    /// The Landlock ABI to use; 0 for none, where a reviewer accepted that.
-    pub(super) fn landlock_abi(&self) -> u32 {
-        self.landlock_abi
-    }
-
-    /// Whether there are system call filters; not, where a reviewer accepted that.
-    pub(super) fn seccomp(&self) -> bool {
-        self.seccomp
     }
 
     fn compute_digest(&self) -> Digest {
@@ -239,8 +266,9 @@ struct Opened {
     real: PathBuf,
 }
 
-/// What the profile and the configuration grant, without what does not exist and without what another grant covers.
-fn opened_grants(profile: &Profile, here: &Surroundings) -> Vec<Opened> {
+/// What the profile and the configuration grant, without what does not exist and without what another grant covers; and
+/// those of the latter that are links.
+fn opened_grants(profile: &Profile, here: &Surroundings) -> (Vec<Opened>, Vec<String>) {
     let fs = &profile.filesystem;
     let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
     let resolve = |path: &super::profile::GrantPath| path.resolve(&here.home);
@@ -255,14 +283,16 @@ fn opened_grants(profile: &Profile, here: &Surroundings) -> Vec<Opened> {
     wanted.extend(here.read_roots.iter().map(|root| (root.clone(), Access::Read, true)));
     wanted.extend(here.write_roots.iter().map(|root| (root.clone(), write_roots, true)));
     wanted.extend(DEVICES.iter().map(|device| (PathBuf::from(device), Access::Device, false)));
-    let mut opened: Vec<Opened> = Vec::with_capacity(wanted.len());
+    let (mut opened, mut names): (Vec<Opened>, _) = (Vec::with_capacity(wanted.len()), Vec::new());
     for grant in wanted.into_iter().filter_map(|(path, access, required)| open_grant(path, access, required)) {
         let covered = |outer: &Opened| outer.grant.access == grant.grant.access && grant.real.starts_with(&outer.real);
         if grant.grant.required || !opened.iter().any(covered) {
             opened.push(grant);
+        } else if Path::new(&grant.grant.path) != grant.real {
+            names.push(grant.grant.path);
         }
     }
-    opened
+    (opened, names)
 }
 
 /// Looks at a path that is to be granted; `None` where it does not exist and need not, or where its name is not UTF-8,

@@ -33,6 +33,9 @@ pub struct Profile {
     pub description: String,
     /// The weakest tier that will do.
     pub requires: Tier,
+    /// The strongest tier that is tried: `landlock` does without namespaces even where there are some.
+    #[serde(default = "strongest")]
+    pub at_most: Tier,
     /// The lowest Landlock ABI that will do: 3 stops truncation, 4 TCP, 6 signals and abstract sockets across the
     /// sandbox's border (landlock(7)).
     pub landlock_abi: LandlockAbi,
@@ -44,6 +47,18 @@ pub struct Profile {
     pub process: Process,
     pub limits: Limits,
     pub environment: Environment,
+}
+
+fn three_gigabytes() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add((3 << 30) - 1)
+}
+
+fn ten_gigabytes() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add((10 << 30) - 1)
+}
+
+fn strongest() -> Tier {
+    Tier::Full
 }
 
 /// A Landlock ABI version that confines at all: 3 or more, for before it a file outside could be truncated.
@@ -217,6 +232,13 @@ pub struct Limits {
     /// Processes and threads on top of what the machine runs when the program starts; the kernel does not hold uid 0
     /// to it (setrlimit(2), `RLIMIT_NPROC`).
     pub processes: NonZeroU64,
+    /// Memory of all processes together, with what they keep in /tmp, /dev/shm and $HOME. In the full tiers, as is the
+    /// next.
+    #[serde(default = "three_gigabytes")]
+    pub memory_bytes: NonZeroU64,
+    /// Bytes that may be added to the file system that holds the workspace.
+    #[serde(default = "ten_gigabytes")]
+    pub disk_bytes: NonZeroU64,
     /// Bytes kept of each output stream, half from its beginning and half from its end.
     pub output_bytes: NonZeroU64,
 }
@@ -283,6 +305,7 @@ impl Profile {
             name: self.name.clone(),
             description: self.description.clone(),
             requires: self.requires.max(by.requires),
+            at_most: self.at_most.max(by.at_most),
             landlock_abi: self.landlock_abi.max(by.landlock_abi),
             when_missing: self.when_missing.max(by.when_missing),
             filesystem: Filesystem {
@@ -319,6 +342,8 @@ impl Limits {
             file_bytes: self.file_bytes.min(by.file_bytes),
             open_files: self.open_files.min(by.open_files),
             processes: self.processes.min(by.processes),
+            memory_bytes: self.memory_bytes.min(by.memory_bytes),
+            disk_bytes: self.disk_bytes.min(by.disk_bytes),
             output_bytes: self.output_bytes.min(by.output_bytes),
         }
     }

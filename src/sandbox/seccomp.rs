@@ -15,14 +15,17 @@ pub struct Openings {
     pub internet: bool,
     pub unix_sockets: bool,
     pub trace: bool,
+    /// Processes, network and interprocess communication are the sandbox's own, and nothing outside it has a name inside.
+    pub private: bool,
 }
 
 /// The filter for these openings, as the kernel takes it: 8 bytes an instruction. Compiled once for each combination.
 pub fn filter(openings: Openings) -> &'static [u8] {
-    static COMPILED: [OnceLock<Vec<u8>>; 8] = [const { OnceLock::new() }; 8];
-    let index =
-        usize::from(openings.internet) | usize::from(openings.unix_sockets) << 1 | usize::from(openings.trace) << 2;
-    // Three bits cannot be out of range; an empty program would be refused by the kernel.
+    static COMPILED: [OnceLock<Vec<u8>>; 16] = [const { OnceLock::new() }; 16];
+    let index = [openings.internet, openings.unix_sockets, openings.trace, openings.private]
+        .iter()
+        .fold(0, |index, open| index << 1 | usize::from(*open));
+    // Four bits cannot be out of range; an empty program would be refused by the kernel.
     COMPILED.get(index).map_or(&[], |slot| slot.get_or_init(|| encode(&compile(&answers(openings)))))
 }
 
@@ -60,7 +63,12 @@ const AUDIT_ARCH: u32 = 0xc000_00b7;
 
 fn answers(openings: Openings) -> Rules {
     let mut rules = absent();
-    rules.extend(attributes());
+    if openings.private {
+        // Space that is taken without writing is not seen by who counts what is written; programs write instead.
+        rules.extend(all(libc::EOPNOTSUPP, &[libc::SYS_fallocate]));
+    } else {
+        rules.extend(attributes());
+    }
     rules.extend(refused(openings));
     rules
 }
@@ -260,10 +268,22 @@ const REFUSED: &[c_long] = &[
     // Files by handle, past every path.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Keys and interprocess communication, which belong to the user, not to the sandbox.
+    // Keys, which belong to the user, not to the sandbox.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
+    // Other processes.
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_vmsplice,
+];
+
+/// Interprocess communication by names that the whole machine shares.
+const SHARED: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -277,18 +297,14 @@ const REFUSED: &[c_long] = &[
     libc::SYS_msgctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    // Other processes.
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_migrate_pages,
-    libc::SYS_move_pages,
-    libc::SYS_vmsplice,
 ];
 
 fn refused(openings: Openings) -> Rules {
     let mut rules = all(libc::EPERM, REFUSED);
+    if !openings.private {
+        rules.extend(all(libc::EPERM, SHARED));
+        rules.extend(other_processes());
+    }
     rules.extend(old_calls());
     if !openings.trace {
         rules.extend(all(libc::EPERM, &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]));
@@ -296,7 +312,6 @@ fn refused(openings: Openings) -> Rules {
     rules.extend(namespaces_and_personality());
     rules.extend(terminals());
     rules.extend(set_id_bits());
-    rules.extend(other_processes());
     rules.extend(sockets(openings));
     rules
 }
@@ -386,16 +401,17 @@ fn other_processes() -> Rules {
 /// Socket families are an allow list; so are types and protocols within them.
 fn sockets(openings: Openings) -> Rules {
     const TYPE: u32 = 0xf;
+    let (internet, unix) = (openings.internet || openings.private, openings.unix_sockets || openings.private);
     let mut families = Vec::new();
-    if openings.internet {
+    if internet {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
-    if openings.unix_sockets {
+    if unix {
         families.push(libc::AF_UNIX);
     }
     // Without a family this is the empty list of conditions, which always holds.
     let mut socket = vec![families.iter().map(|family| differs(0, family.unsigned_abs())).collect()];
-    if openings.internet {
+    if internet {
         // Of netlink only the routing tables, which getaddrinfo and `ip addr` ask.
         socket.push(vec![equals(0, libc::AF_NETLINK.unsigned_abs()), differs(2, 0)]);
         // No raw sockets, no protocol but the default, TCP and UDP (6, 17): MPTCP and SCTP go past Landlock.
@@ -404,12 +420,12 @@ fn sockets(openings: Openings) -> Rules {
             socket.push(vec![equals(0, family), differs(2, 0), differs(2, 6), differs(2, 17)]);
         }
     }
-    // Unix stream pairs alone: a datagram pair can be connected again, to a socket outside.
-    let pair = [
-        vec![differs(0, libc::AF_UNIX.unsigned_abs())],
-        vec![masked(1, TYPE, libc::SOCK_DGRAM.unsigned_abs())],
-        vec![masked(1, TYPE, libc::SOCK_RAW.unsigned_abs())],
-    ];
+    let mut pair = vec![vec![differs(0, libc::AF_UNIX.unsigned_abs())]];
+    if !openings.private {
+        // Unix stream pairs alone: a datagram pair can be connected again, to a socket outside.
+        pair.push(vec![masked(1, TYPE, libc::SOCK_DGRAM.unsigned_abs())]);
+        pair.push(vec![masked(1, TYPE, libc::SOCK_RAW.unsigned_abs())]);
+    }
     Rules::from([refuse(libc::SYS_socket, socket), refuse(libc::SYS_socketpair, pair)])
 }
 
@@ -488,7 +504,12 @@ mod tests {
     }
 
     fn combinations() -> impl Iterator<Item = Openings> {
-        (0..8).map(|n| Openings { internet: n & 1 != 0, unix_sockets: n & 2 != 0, trace: n & 4 != 0 })
+        (0..16).map(|n| Openings {
+            internet: n & 1 != 0,
+            unix_sockets: n & 2 != 0,
+            trace: n & 4 != 0,
+            private: n & 8 != 0,
+        })
     }
 
     #[test]
@@ -536,6 +557,24 @@ mod tests {
     }
 
     #[test]
+    fn what_the_machine_shares_is_refused_where_nothing_is_private() {
+        for openings in combinations() {
+            let program = compile(&answers(openings));
+            for (call, arguments, errno) in [
+                (libc::SYS_prlimit64, [77, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_setxattr, [0; 6], libc::EOPNOTSUPP),
+                (libc::SYS_shmget, [0; 6], libc::EPERM),
+                (libc::SYS_mq_open, [0; 6], libc::EPERM),
+                (libc::SYS_socketpair, [1, 2, 0, 0, 0, 0], libc::EPERM),
+            ] {
+                let is = run(&program, number(call), AUDIT_ARCH, arguments);
+                let should = if openings.private { libc::SECCOMP_RET_ALLOW } else { super::errno(errno) };
+                assert_eq!(is, should, "{openings:?}: call {call} with {arguments:x?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_matters_is_refused_whatever_is_open() {
         for openings in combinations() {
             let program = compile(&answers(openings));
@@ -545,13 +584,14 @@ mod tests {
                 (libc::SYS_keyctl, [0; 6], libc::EPERM),
                 (libc::SYS_clone3, [0; 6], libc::ENOSYS),
                 (libc::SYS_io_uring_setup, [0; 6], libc::ENOSYS),
-                (libc::SYS_setxattr, [0; 6], libc::EOPNOTSUPP),
                 (libc::SYS_ioctl, [0, 1 << 32 | 0x5412, 0, 0, 0, 0], libc::EPERM),
                 (libc::SYS_clone, [0x1000_0011, 0, 0, 0, 0, 0], libc::EPERM),
                 (libc::SYS_socket, [40, 1, 0, 0, 0, 0], libc::EPERM),
-                (libc::SYS_socketpair, [1, 2, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socketpair, [2, 1, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socket, [2, 3, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socket, [2, 1, 262, 0, 0, 0], libc::EPERM),
+                (libc::SYS_socket, [16, 3, 9, 0, 0, 0], libc::EPERM),
                 (libc::SYS_fchmodat, [0, 0, 0o4755, 0, 0, 0], libc::EPERM),
-                (libc::SYS_prlimit64, [77, 0, 0, 0, 0, 0], libc::EPERM),
             ] {
                 let is = run(&program, number(call), AUDIT_ARCH, arguments);
                 assert_eq!(is, super::errno(errno), "{openings:?}: call {call} with {arguments:x?}");

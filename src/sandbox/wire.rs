@@ -1,13 +1,17 @@
-//! What goes between the launcher and its helper: one [`Job`] in, one [`Report`] out.
+//! What goes between the launcher and its helper: a [`Template`] once, then for each call one [`Job`] in and one
+//! [`Report`] out.
 //!
-//! A job is a memory file: the length of its JSON in four bytes, little-endian, the JSON, then the seccomp program as
-//! the kernel takes it. It comes with descriptors in an `SCM_RIGHTS` message and never stands in argv or environment.
+//! Template and job are memory files that come with descriptors in an `SCM_RIGHTS` message and never stand in argv or
+//! environment. A template is the length of its JSON in four bytes, little-endian, the JSON, then the seccomp program as
+//! the kernel takes it; a job is JSON alone.
 
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::FromRawFd;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::Tier;
 
 /// What may be done beneath a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +40,26 @@ pub struct Grant {
     pub required: bool,
 }
 
+/// What all calls under plans of one kind have in common: what a supervisor can prepare before there is a call.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Template {
+    pub tier: Tier,
+    pub grants: Vec<Grant>,
+    /// Paths that lead through links to what is granted, for the full tiers.
+    pub names: Vec<String>,
+    pub landlock_abi: u32,
+    /// Landlock handles TCP, and grants none.
+    pub tcp_denied: bool,
+    /// In the full tiers: a network of its own, with nothing in it but itself.
+    pub private_network: bool,
+    /// A seccomp program follows the JSON. Without one nothing is filtered, which a reviewer accepted.
+    pub seccomp: bool,
+    /// Whose the workspace is: user and group. In the full tier the program is, on disk, this user.
+    pub owner: (u32, u32),
+    /// The most bytes in each private directory of the full tiers.
+    pub space_bytes: u64,
+}
+
 /// One program to run, confined.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -45,19 +69,15 @@ pub struct Job {
     /// Relative to the workspace where `cwd_in_workspace`, else absolute.
     pub cwd: String,
     pub cwd_in_workspace: bool,
+    /// The workspace's name; its descriptor comes along and is what counts.
+    pub workspace: String,
     pub workspace_writable: bool,
-    pub grants: Vec<Grant>,
-    pub landlock_abi: u32,
-    /// Landlock handles TCP, and grants none.
-    pub tcp_denied: bool,
     pub limits: Limits,
     pub timeout: Duration,
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
     /// How long processes that the program leaves behind may finish what they do.
     pub linger: Duration,
-    /// A seccomp program follows the JSON. Without one nothing is filtered, which a reviewer accepted.
-    pub seccomp: bool,
     /// Whether a descriptor for standard input comes along; /dev/null otherwise.
     pub stdin: bool,
 }
@@ -69,6 +89,18 @@ pub struct Limits {
     pub file_bytes: u64,
     pub open_files: u64,
     pub processes: u64,
+    /// Of the whole sandbox, in the full tiers.
+    pub memory_bytes: u64,
+    /// Written to the workspace's file system, in the full tiers.
+    pub disk_bytes: u64,
+}
+
+/// A limit that a program went over, and was ended for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Breach {
+    Time,
+    Memory,
+    Disk,
 }
 
 /// How it went. The first report counts.
@@ -80,7 +112,7 @@ pub enum Report {
     Ended {
         /// As waitpid(2) gives it.
         status: i32,
-        timed_out: bool,
+        breach: Option<Breach>,
         /// Processes that could not be ended within the helper's patience.
         left_behind: bool,
     },
@@ -89,25 +121,22 @@ pub enum Report {
 /// The most bytes of a report.
 pub const REPORT_MAX: usize = 1024;
 
-impl Job {
-    /// Writes a job and its seccomp program to a new memory file.
-    pub fn write(&self, filter: &[u8]) -> io::Result<std::fs::File> {
+impl Template {
+    /// A template and its seccomp program, as they are sent.
+    pub fn encode(&self, filter: &[u8]) -> serde_json::Result<Vec<u8>> {
         let json = serde_json::to_vec(self)?;
-        let length = u32::try_from(json.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        // No template has four gigabytes; one that had would not be read.
+        let length = u32::try_from(json.len()).unwrap_or(u32::MAX);
         let mut whole = Vec::with_capacity(4 + json.len() + filter.len());
         whole.extend_from_slice(&length.to_le_bytes());
         whole.extend_from_slice(&json);
         whole.extend_from_slice(filter);
-        let mut file = memory_file()?;
-        file.write_all(&whole)?;
-        file.rewind()?;
-        Ok(file)
+        Ok(whole)
     }
 
-    /// Reads a job and its seccomp program.
-    pub fn read(mut file: std::fs::File) -> io::Result<(Job, Vec<u8>)> {
-        let mut whole = Vec::new();
-        file.read_to_end(&mut whole)?;
+    /// Reads a template and its seccomp program.
+    pub fn read(file: std::fs::File) -> io::Result<(Template, Vec<u8>)> {
+        let whole = read_all(file)?;
         let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let (length, rest) = whole.split_first_chunk::<4>().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| short())?;
@@ -116,7 +145,31 @@ impl Job {
     }
 }
 
-fn memory_file() -> io::Result<std::fs::File> {
+impl Job {
+    pub fn encode(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
+
+    pub fn read(file: std::fs::File) -> io::Result<Job> {
+        Ok(serde_json::from_slice(&read_all(file)?)?)
+    }
+}
+
+fn read_all(mut file: std::fs::File) -> io::Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    file.read_to_end(&mut whole)?;
+    Ok(whole)
+}
+
+/// A memory file with this content, to be read from its beginning.
+pub fn memory_file(content: &[u8]) -> io::Result<std::fs::File> {
+    let mut file = new_memory_file()?;
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn new_memory_file() -> io::Result<std::fs::File> {
     // SAFETY: the name is a C string; the descriptor that comes back belongs to nobody else.
     unsafe {
         let fd = libc::memfd_create(c"portcullis-job".as_ptr(), libc::MFD_CLOEXEC);
@@ -129,25 +182,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_survives_the_way() {
+    fn template_and_job_survive_the_way() {
+        let template = Template {
+            tier: Tier::Full,
+            grants: vec![Grant { path: "/usr".into(), access: Access::Read, directory: true, required: false }],
+            names: vec!["/bin".into()],
+            landlock_abi: 7,
+            tcp_denied: true,
+            private_network: true,
+            seccomp: true,
+            owner: (1000, 100),
+            space_bytes: 1 << 30,
+        };
+        let file = memory_file(&template.encode(&[7; 16]).unwrap()).unwrap();
+        let (back, filter) = Template::read(file).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{template:?}"));
+        assert_eq!(filter, [7; 16]);
         let job = Job {
             arguments: vec!["bash".into(), "-c".into(), "é\n\"".into()],
             environment: vec!["A=1".into()],
             cwd: String::new(),
             cwd_in_workspace: true,
+            workspace: "/ws".into(),
             workspace_writable: true,
-            grants: vec![Grant { path: "/usr".into(), access: Access::Read, directory: true, required: false }],
-            landlock_abi: 7,
-            tcp_denied: true,
-            limits: Limits { cpu_seconds: None, file_bytes: 1, open_files: 2, processes: 3 },
+            limits: Limits {
+                cpu_seconds: None,
+                file_bytes: 1,
+                open_files: 2,
+                processes: 3,
+                memory_bytes: 4,
+                disk_bytes: 5,
+            },
             timeout: Duration::from_millis(1500),
             grace: Duration::ZERO,
             linger: Duration::ZERO,
-            seccomp: true,
             stdin: false,
         };
-        let (back, filter) = Job::read(job.write(&[7; 16]).unwrap()).unwrap();
+        let back = Job::read(memory_file(&job.encode().unwrap()).unwrap()).unwrap();
         assert_eq!(format!("{back:?}"), format!("{job:?}"));
-        assert_eq!(filter, [7; 16]);
     }
 }

@@ -83,6 +83,11 @@ impl Tool for Bash {
     }
 }
 
+/// How a command is told of a limit that it went over.
+fn over(what: &str, limit: u64) -> String {
+    format!("[ended: it used more than {} MiB of {what}; everything that it started was ended]", limit >> 20)
+}
+
 /// What the model sees: the output, the errors under a heading of their own, and how it ended unless that was 0.
 fn output(outcome: &Outcome) -> Output {
     // Whatever one stream does not need of the limit, the other may use.
@@ -110,6 +115,8 @@ fn output(outcome: &Outcome) -> Output {
             ),
             None,
         ),
+        End::OutOfMemory(limit) => (over("memory", limit), None),
+        End::OutOfSpace(limit) => (over("disk space", limit), None),
     };
     if is_error {
         separate(&mut text);
@@ -126,6 +133,8 @@ fn output(outcome: &Outcome) -> Output {
         "exit_code": code,
         "signal": match outcome.end { End::Signalled(signal) => Some(signal), _ => None },
         "timed_out": matches!(outcome.end, End::TimedOut(_)),
+        "out_of_memory": matches!(outcome.end, End::OutOfMemory(_)),
+        "out_of_space": matches!(outcome.end, End::OutOfSpace(_)),
         "stdout_dropped": outcome.stdout.dropped(),
         "stderr_dropped": outcome.stderr.dropped(),
         "elapsed_ms": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),

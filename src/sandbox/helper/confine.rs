@@ -7,8 +7,10 @@ use landlock::RulesetCreated;
 use libc::{sock_filter, sock_fprog};
 use nix::errno::Errno;
 
-use super::{Failure, layers, privileges, step};
-use crate::sandbox::wire::Job;
+use super::stage::{Private, Stage};
+use super::{Failure, layers, namespaces, privileges, step};
+use crate::sandbox::Tier;
+use crate::sandbox::wire::{Job, Template};
 
 /// The program's standard streams; /dev/null where there is no input.
 pub struct Streams {
@@ -20,31 +22,56 @@ pub struct Streams {
 /// The directories that are granted by descriptor.
 pub struct Places {
     pub workspace: OwnedFd,
-    pub scratch: OwnedFd,
+    /// Not in the full tiers.
+    pub scratch: Option<OwnedFd>,
 }
 
 /// What the program's own part still needs.
 pub struct Ready {
     pub inner: Option<RulesetCreated>,
     pub cwd: OwnedFd,
+    /// The workspace, in the full tiers.
+    pub workspace: Option<OwnedFd>,
 }
 
 /// Confines this process. Each step that fails is fatal and named.
-pub fn confine(job: &Job, filter: &[u8], streams: Streams, places: &Places) -> Result<Ready, Failure> {
+pub fn confine(
+    template: &Template,
+    job: &Job,
+    stage: Stage,
+    streams: Streams,
+    mut places: Places,
+) -> Result<Ready, Failure> {
     own_session()?;
     connect(streams)?;
     // SAFETY: umask takes a number and cannot fail.
     unsafe { libc::umask(0o022) };
-    let layers = layers::build(job, places)?;
-    let cwd = open_cwd(job, places)?;
-    privileges::drop_all()?;
+    let Stage { layers, filter, private } = stage;
+    let identity = match private {
+        Some(Private { identity, root }) => {
+            places.workspace = root.complete(job, &places.workspace, &identity)?;
+            Some(identity)
+        }
+        None => None,
+    };
+    let layers = layers.admit(template, job, &places)?;
+    let cwd = open_cwd(job, &places)?;
+    let program = identity.as_ref().filter(|_| template.tier == Tier::Full).map(|who| (who.user, who.group));
+    privileges::drop_all(program)?;
     // SAFETY: prctl with numbers alone.
-    step("no_new_privs", unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+    unsafe {
+        step("no_new_privs", libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        // A change of user may have undone it.
+        step("close this process to others", libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
+    }
+    if identity.is_some() {
+        namespaces::die_with_parent()?;
+    }
     layers::restrict(layers.outer, "landlock")?;
-    if job.seccomp {
+    if template.seccomp {
         install(filter)?;
     }
-    Ok(Ready { inner: layers.inner, cwd })
+    Ok(Ready { inner: layers.inner, cwd, workspace: identity.map(|_| places.workspace) })
 }
 
 /// A session of its own, and the parent of whatever the program leaves behind.
@@ -87,8 +114,7 @@ fn open_cwd(job: &Job, places: &Places) -> Result<OwnedFd, Failure> {
 }
 
 /// Installs the seccomp program.
-fn install(filter: &[u8]) -> Result<(), Failure> {
-    let mut instructions = decode(filter);
+fn install(mut instructions: Vec<sock_filter>) -> Result<(), Failure> {
     let length = u16::try_from(instructions.len()).map_err(|_| Failure::new("seccomp", Errno::E2BIG))?;
     let program = sock_fprog { len: length, filter: instructions.as_mut_ptr() };
     // SAFETY: the program points to `length` instructions that outlive the call.
@@ -98,7 +124,8 @@ fn install(filter: &[u8]) -> Result<(), Failure> {
     .map(drop)
 }
 
-fn decode(program: &[u8]) -> Vec<sock_filter> {
+/// The program, as it came with the template.
+pub fn decode(program: &[u8]) -> Vec<sock_filter> {
     program
         .as_chunks::<8>()
         .0

@@ -11,8 +11,9 @@ use landlock::{
 };
 use nix::errno::Errno;
 
-use super::{Failure, confine::Places};
-use crate::sandbox::wire::{Access, Grant, Job};
+use super::root::PRIVATE;
+use super::{Failure, PRIVATE_HOME, confine::Places};
+use crate::sandbox::wire::{Access, Grant, Job, Template};
 
 /// The layers of one job, ready to be applied: the opened paths are the ones that were granted. A layer is absent only
 /// where the plan did without it.
@@ -23,27 +24,61 @@ pub struct Layers {
     pub inner: Option<RulesetCreated>,
 }
 
-/// Opens what the job grants and builds both layers. The kernel must give all of it.
-pub fn build(job: &Job, places: &Places) -> Result<Layers, Failure> {
-    let abi = ABI::from(i32::try_from(job.landlock_abi).unwrap_or(i32::MAX));
+/// Opens what the template grants and builds both layers. The kernel must give all of it.
+pub fn build(template: &Template) -> Result<Layers, Failure> {
+    let abi = abi(template);
     if abi == ABI::Unsupported {
         return Ok(Layers { outer: None, inner: None });
     }
-    let mut outer = outer_rules(job, abi).map_err(|error| failure("landlock ruleset", &error))?;
-    for grant in &job.grants {
+    let mut outer = outer_rules(template, abi).map_err(|error| failure("landlock ruleset", &error))?;
+    for grant in &template.grants {
         outer = add_grant(outer, grant, abi)?;
     }
-    let all = writable(abi);
-    let workspace = if job.workspace_writable { all } else { AccessFs::from_read(abi) };
-    for (name, place, access) in
-        [("workspace", &places.workspace, workspace), ("scratch directory", &places.scratch, all)]
-    {
-        outer = outer
-            .add_rule(PathBeneath::new(place, access))
-            .map_err(|error| failure(&format!("landlock rule for the {name}"), &error))?;
+    if template.tier.is_full() {
+        for (path, access) in private_access(abi) {
+            let file = open_path(path).map_err(|error| Failure::io(format!("grant {path}"), &error))?;
+            outer = add(outer, &file, access, path)?;
+        }
     }
-    let inner = if abi >= ABI::V2 { Some(inner_rules(abi)?) } else { None };
+    // The first process of its own namespace needs no second layer: nothing in there can signal or trace it.
+    let inner = if abi >= ABI::V2 && !template.tier.is_full() { Some(inner_rules(abi)?) } else { None };
     Ok(Layers { outer: Some(outer), inner })
+}
+
+impl Layers {
+    /// Grants what comes with the call.
+    pub fn admit(self, template: &Template, job: &Job, places: &Places) -> Result<Self, Failure> {
+        let Some(outer) = self.outer else { return Ok(self) };
+        let abi = abi(template);
+        let workspace = if job.workspace_writable { writable(abi) } else { AccessFs::from_read(abi) };
+        let mut outer = add(outer, &places.workspace, workspace, "the workspace")?;
+        if let Some(scratch) = &places.scratch {
+            outer = add(outer, scratch, writable(abi), "the scratch directory")?;
+        }
+        Ok(Layers { outer: Some(outer), inner: self.inner })
+    }
+}
+
+fn abi(template: &Template) -> ABI {
+    ABI::from(i32::try_from(template.landlock_abi).unwrap_or(i32::MAX))
+}
+
+/// The parts of the minimal root that every program has.
+fn private_access(abi: ABI) -> Vec<(&'static str, BitFlags<AccessFs>)> {
+    let look = AccessFs::ReadFile | AccessFs::ReadDir;
+    let mut parts = vec![("/", AccessFs::ReadDir.into()), ("/proc", look)];
+    parts.push(("/dev/pts", (look | AccessFs::WriteFile | AccessFs::IoctlDev) & AccessFs::from_all(abi)));
+    parts.extend(PRIVATE.iter().chain([&PRIVATE_HOME]).map(|path| (*path, writable(abi))));
+    parts
+}
+
+fn add(
+    rules: RulesetCreated,
+    to: &impl AsFd,
+    access: BitFlags<AccessFs>,
+    name: &str,
+) -> Result<RulesetCreated, Failure> {
+    rules.add_rule(PathBeneath::new(to, access)).map_err(|error| failure(&format!("landlock rule for {name}"), &error))
 }
 
 /// Applies a layer to this process, for good.
@@ -54,10 +89,10 @@ pub fn restrict(layer: Option<RulesetCreated>, name: &str) -> Result<(), Failure
     if status.ruleset == RulesetStatus::FullyEnforced { Ok(()) } else { Err(Failure::new(name, Errno::EOPNOTSUPP)) }
 }
 
-fn outer_rules(job: &Job, abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
+fn outer_rules(template: &Template, abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut rules =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(abi))?;
-    if job.tcp_denied && abi >= ABI::V4 {
+    if template.tcp_denied && abi >= ABI::V4 {
         rules = rules.handle_access(AccessNet::from_all(abi))?;
     }
     if abi >= ABI::V6 {

@@ -1,20 +1,29 @@
 //! The helper: this executable again, in a process of its own that has one thread, no environment and none of the
 //! gateway's memory.
 //!
-//! It forks *supervisors*, each of which takes one job from a socket (descriptor 0), confines itself step by step, forks
-//! the program, waits, and ends whatever the program leaves behind. Starting from a small waiting process instead
-//! of executing the gateway's binary for each call saves most of the cost. When the socket closes, because the gateway
-//! is gone, the helper exits.
+//! It gets a template, forks *supervisors*, each of which prepares what the template says before there is a call, takes
+//! one job from a socket (descriptor 0), confines itself step by step, forks the program, waits, and ends whatever the
+//! program leaves behind. Starting from a small waiting process instead of executing the gateway's binary for each call
+//! saves most of the cost. When the socket closes, because the gateway is gone, the helper exits.
 //!
 //! ```text
 //! gateway ──job──► helper ──fork──► supervisor ──fork──► program
 //!    ◄───────────── report ─────────────┘ Landlock layer 1    └ layer 2: cannot signal or trace the supervisor
 //! ```
+//!
+//! In the full tiers a process between helper and supervisor makes the namespaces, and the supervisor is the first
+//! process in them: what is in there ends with it, and nothing in there can signal it.
 
 mod confine;
 mod layers;
+mod monitor;
+mod mounts;
+mod namespaces;
 mod privileges;
 mod program;
+mod protect;
+mod root;
+mod stage;
 mod supervise;
 
 use std::io::{self, Read, Write};
@@ -23,10 +32,17 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 
-use super::wire::{Job, REPORT_MAX, Report};
+use self::stage::Stage;
+use super::wire::{Job, REPORT_MAX, Report, Template};
 
 /// The first argument that turns this executable into the helper.
 pub const HELPER_ARGUMENT: &str = "__sandbox";
+
+/// The home directory of programs in the full tiers.
+pub(super) const PRIVATE_HOME: &str = "/home/agent";
+
+/// The step that fails where a supervisor does not find the workspace in the file systems that it knows.
+pub(super) const WORKSPACE_MOVED: &str = "find the workspace";
 
 /// The most descriptors that come with a job.
 pub(super) const MAX_DESCRIPTORS: usize = 7;
@@ -46,13 +62,14 @@ pub fn helper_main() -> std::process::ExitCode {
 /// Keeps one supervisor waiting for the next job, so that no job waits for a fork.
 fn wait_for_jobs() -> Result<(), Errno> {
     prepare()?;
+    let Some((template, filter)) = receive_template()? else { return Ok(()) };
     loop {
         let (taken, take) = io::pipe().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
         // SAFETY: this process has one thread, so the child may do whatever it likes.
         match unsafe { libc::fork() } {
             0 => {
                 drop(taken);
-                take_one_job(take)
+                take_one_job(&template, &filter, take)
             }
             // Too many processes for now: the next job waits in the socket.
             -1 => std::thread::sleep(Duration::from_millis(10)),
@@ -66,18 +83,27 @@ fn wait_for_jobs() -> Result<(), Errno> {
     }
 }
 
+/// The first message is the template; `None` when the connection was closed before it came.
+fn receive_template() -> Result<Option<(Template, Vec<u8>)>, Errno> {
+    let Some(mut descriptors) = receive(0)? else { return Ok(None) };
+    let file = descriptors.pop().ok_or(Errno::EBADMSG)?;
+    Template::read(std::fs::File::from(file)).map(Some).map_err(|_| Errno::EBADMSG)
+}
+
 /// Waits until the supervisor has taken a job; false when it went away without one, for the connection is closed.
 fn has_taken(mut taken: io::PipeReader) -> bool {
     taken.read_exact(&mut [0]).is_ok()
 }
 
 /// A supervisor's life: one job. Never returns.
-fn take_one_job(mut take: io::PipeWriter) -> ! {
+fn take_one_job(template: &Template, filter: &[u8], mut take: io::PipeWriter) -> ! {
+    // What went wrong is told to who sends the job.
+    let stage = Stage::prepare(template, filter);
     if let Ok(Some(descriptors)) = receive(0) {
         // Without the helper there is nobody to tell.
         let _ = take.write_all(&[1]);
         drop(take);
-        serve(descriptors);
+        serve(template, stage, descriptors);
     }
     // SAFETY: ends this process, without running what the helper registered for its own end.
     unsafe { libc::_exit(0) }
@@ -104,38 +130,39 @@ struct Delivery {
     job: OwnedFd,
     control: OwnedFd,
     workspace: OwnedFd,
-    scratch: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
     stdin: Option<OwnedFd>,
+    /// Not in the full tiers, where there is nothing to share.
+    scratch: Option<OwnedFd>,
 }
 
 impl Delivery {
-    fn from(descriptors: Vec<OwnedFd>) -> Option<Self> {
+    fn from(mut descriptors: Vec<OwnedFd>, template: &Template) -> Option<Self> {
+        let scratch = if template.tier.is_full() { None } else { Some(descriptors.pop()?) };
         let mut next = descriptors.into_iter();
         Some(Delivery {
             job: next.next()?,
             control: next.next()?,
             workspace: next.next()?,
-            scratch: next.next()?,
             stdout: next.next()?,
             stderr: next.next()?,
             stdin: next.next(),
+            scratch,
         })
     }
 }
 
 /// Does a job and reports what kept it from running.
-fn serve(descriptors: Vec<OwnedFd>) {
-    let Some(delivery) = Delivery::from(descriptors) else { return };
+fn serve(template: &Template, stage: Result<Stage, Failure>, descriptors: Vec<OwnedFd>) {
+    let Some(delivery) = Delivery::from(descriptors, template) else { return };
     let control = delivery.control.try_clone();
-    let outcome = Job::read(std::fs::File::from(delivery.job))
-        .map_err(|error| Failure::io("read the job", &error))
-        .and_then(|(job, filter)| {
-            let streams = confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
-            let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
-            supervise::run(&job, &filter, streams, places, delivery.control)
-        });
+    let outcome = stage.and_then(|stage| {
+        let job = Job::read(std::fs::File::from(delivery.job)).map_err(|error| Failure::io("read the job", &error))?;
+        let streams = confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
+        let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
+        supervise::run(template, &job, stage, streams, places, delivery.control)
+    });
     if let (Err(failure), Ok(control)) = (outcome, control) {
         report(&control, &failure.into());
     }

@@ -20,8 +20,8 @@ type Sets = [[u32; 3]; 2];
 /// Drops every capability for good, and makes sure that none is left.
 ///
 /// The bounding set and the securebits matter only to a process that has capabilities, and only such a process may
-/// change them; for the others no_new_privs closes the way back.
-pub fn drop_all() -> Result<(), Failure> {
+/// change them; for the others no_new_privs closes the way back. With a user and group, this process becomes them.
+pub fn drop_all(program: Option<(u32, u32)>) -> Result<(), Failure> {
     let before = get()?;
     let may_change =
         before.first().is_some_and(|low| low.first().is_some_and(|effective| effective & (1 << CAP_SETPCAP) != 0));
@@ -29,6 +29,9 @@ pub fn drop_all() -> Result<(), Failure> {
         drop_bounding_set()?;
         // SAFETY: prctl with numbers alone. NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE set, all locked.
         step("lock the securebits", unsafe { libc::prctl(libc::PR_SET_SECUREBITS, NO_SECUREBIT_UNLOCKED, 0, 0, 0) })?;
+    }
+    if let Some((user, group)) = program {
+        become_user(user, group)?;
     }
     // SAFETY: prctl with numbers alone.
     step("clear the ambient capabilities", unsafe {
@@ -39,6 +42,16 @@ pub fn drop_all() -> Result<(), Failure> {
     // SAFETY: header and data have the layout of capset(2) version 3 and outlive the call.
     step("drop the capabilities", unsafe { libc::syscall(libc::SYS_capset, &raw const header, &raw const none) })?;
     if get()? == none { Ok(()) } else { Err(Failure::new("drop the capabilities", Errno::EPERM)) }
+}
+
+/// The securebits keep the capabilities through this, so that they are dropped in one place, and checked.
+fn become_user(user: u32, group: u32) -> Result<(), Failure> {
+    // SAFETY: an empty list is not read; the other calls take numbers alone.
+    unsafe {
+        step("leave all groups", libc::setgroups(0, std::ptr::null()))?;
+        step("change the group", libc::setresgid(group, group, group))?;
+        step("change the user", libc::setresuid(user, user, user)).map(drop)
+    }
 }
 
 fn get() -> Result<Sets, Failure> {

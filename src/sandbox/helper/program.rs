@@ -62,14 +62,14 @@ impl Image {
 }
 
 /// Finishes the confinement and becomes the program. Returns only on failure.
-pub fn become_program(job: &Job, ready: Ready, image: &Image, supervisor: libc::pid_t) -> Failure {
-    match prepare(job, ready, supervisor) {
+pub fn become_program(job: &Job, own_namespace: bool, ready: Ready, image: &Image, supervisor: libc::pid_t) -> Failure {
+    match prepare(job, own_namespace, ready, supervisor) {
         Ok(()) => image.exec(),
         Err(failure) => failure,
     }
 }
 
-fn prepare(job: &Job, ready: Ready, supervisor: libc::pid_t) -> Result<(), Failure> {
+fn prepare(job: &Job, own_namespace: bool, ready: Ready, supervisor: libc::pid_t) -> Result<(), Failure> {
     layers::restrict(ready.inner, "landlock inner layer")?;
     // SAFETY: these calls take numbers alone.
     unsafe {
@@ -81,7 +81,9 @@ fn prepare(job: &Job, ready: Ready, supervisor: libc::pid_t) -> Result<(), Failu
         }
     }
     enter(&ready.cwd)?;
-    limit(&job.limits)?;
+    // Where processes are counted for this sandbox alone, the number is the profile's.
+    let others = if own_namespace { 0 } else { running() };
+    limit(&job.limits, others)?;
     default_signals()
 }
 
@@ -91,13 +93,13 @@ fn enter(cwd: &OwnedFd) -> Result<(), Failure> {
 }
 
 /// Hard limits equal the soft ones: nothing inside can raise them. A limit that is lower already stays.
-fn limit(limits: &Limits) -> Result<(), Failure> {
+fn limit(limits: &Limits, others: u64) -> Result<(), Failure> {
     let wanted = [
         ("core", libc::RLIMIT_CORE, Some(0)),
         ("cpu", libc::RLIMIT_CPU, limits.cpu_seconds),
         ("fsize", libc::RLIMIT_FSIZE, Some(limits.file_bytes)),
         ("nofile", libc::RLIMIT_NOFILE, Some(limits.open_files)),
-        ("nproc", libc::RLIMIT_NPROC, Some(running().saturating_add(limits.processes))),
+        ("nproc", libc::RLIMIT_NPROC, Some(others.saturating_add(limits.processes))),
         ("memlock", libc::RLIMIT_MEMLOCK, Some(64 << 20)),
         ("msgqueue", libc::RLIMIT_MSGQUEUE, Some(0)),
     ];

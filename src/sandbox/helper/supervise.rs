@@ -8,9 +8,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::confine::{Places, Streams, confine};
+use super::monitor::{self, Monitor};
 use super::program::{Image, become_program};
+use super::stage::Stage;
 use super::{Failure, report, step};
-use crate::sandbox::wire::{Job, Report};
+use crate::sandbox::wire::{Breach, Job, Report, Template};
 
 /// How long the helper tries to end what a program left behind. Only what the kernel itself holds on to (a process in
 /// uninterruptible sleep) takes longer.
@@ -20,24 +22,32 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Confines this process, runs the program and reports its end. On an error nothing ran.
-pub fn run(job: &Job, filter: &[u8], streams: Streams, places: Places, control: OwnedFd) -> Result<(), Failure> {
+pub fn run(
+    template: &Template,
+    job: &Job,
+    stage: Stage,
+    streams: Streams,
+    places: Places,
+    control: OwnedFd,
+) -> Result<(), Failure> {
     let image = Image::of(job)?;
     let children = child_signals()?;
     // SAFETY: getppid and getpid cannot fail.
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
-    let ready = confine(job, filter, streams, &places)?;
-    drop(places);
+    let own_namespace = template.tier.is_full();
+    let ready = confine(template, job, stage, streams, places)?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let program = step("fork the program", unsafe { libc::fork() })?;
     if program == 0 {
-        let failure = become_program(job, ready, &image, supervisor);
+        let failure = become_program(job, own_namespace, ready, &image, supervisor);
         report(&control, &failure.into());
         // SAFETY: ends the process; nothing of the supervisor's is to be run here.
         unsafe { libc::_exit(125) }
     }
-    drop(ready);
-    let mut watch =
-        Watch { program, status: None, children, control, started: Instant::now(), sealed: signals_are_scoped(helper) };
+    let monitor = ready.workspace.map(|workspace| Monitor::new(&job.limits, workspace));
+    drop((ready.inner, ready.cwd));
+    let sealed = own_namespace || signals_are_scoped(helper);
+    let mut watch = Watch { program, status: None, children, control, started: Instant::now(), sealed, monitor };
     watch.let_go_of_streams();
     watch.until_the_end(job);
     Ok(())
@@ -80,6 +90,8 @@ struct Watch {
     started: Instant,
     /// Signals cannot leave the sandbox.
     sealed: bool,
+    /// In the full tiers, where the processes of the sandbox can be told from others.
+    monitor: Option<Monitor>,
 }
 
 impl Watch {
@@ -92,10 +104,10 @@ impl Watch {
     }
 
     fn until_the_end(&mut self, job: &Job) {
-        let mut timed_out = false;
+        let mut breach = None;
         let mut deadline = self.started.checked_add(job.timeout).unwrap_or(self.started + FOREVER);
         while self.status.is_none() {
-            match self.wait_until(deadline) {
+            match self.wait_until(self.next_look(deadline)) {
                 Event::Child => {
                     self.reap();
                 }
@@ -103,21 +115,34 @@ impl Watch {
                     self.end_all();
                     return;
                 }
-                Event::Timeout if !timed_out => {
-                    timed_out = true;
+                Event::Timeout if Instant::now() < deadline => {
+                    // Who uses up the machine gets no time to put things in order.
+                    breach = self.monitor.as_ref().and_then(Monitor::breach);
+                    if breach.is_some() {
+                        break;
+                    }
+                }
+                Event::Timeout if breach.is_none() => {
+                    breach = Some(Breach::Time);
+                    self.monitor = None;
                     deadline = Instant::now() + job.grace;
                     self.terminate();
                 }
                 Event::Timeout => break,
             }
         }
-        if !timed_out && self.status.is_some() {
+        if breach.is_none() && self.status.is_some() {
             self.linger(job.linger);
         }
         let left_behind = !self.end_all();
         // A program that cannot be ended has no status: it counts as killed, and as left behind.
         let status = self.status.unwrap_or(libc::SIGKILL);
-        report(&self.control, &Report::Ended { status, timed_out, left_behind });
+        report(&self.control, &Report::Ended { status, breach, left_behind });
+    }
+
+    /// When to look at what the sandbox uses, or to stop it.
+    fn next_look(&self, deadline: Instant) -> Instant {
+        if self.monitor.is_some() { deadline.min(Instant::now() + monitor::INTERVAL) } else { deadline }
     }
 
     /// Asks the program's group to end. A stopped group has to be woken for it.
@@ -157,7 +182,8 @@ impl Watch {
     /// forking. Otherwise the children are killed; theirs become this process's children, and are next.
     fn kill_all(&self) {
         if self.sealed {
-            // SAFETY: Landlock confines the signal to this sandbox's domain, as `signals_are_scoped` proved.
+            // SAFETY: the signal stays in this process's namespace, or in this sandbox's domain, as `signals_are_scoped`
+            // proved.
             unsafe { libc::kill(-1, libc::SIGKILL) };
             return;
         }
