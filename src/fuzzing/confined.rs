@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::facts::Surroundings;

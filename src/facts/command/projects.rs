@@ -146,6 +146,7 @@ fn just(walker: &mut Walker<'_>, args: &[String]) {
         return;
     }
     let given = options.values('f').pop().or_else(|| options.long_values("justfile").pop());
+    let piped = matches!(given.as_deref(), Some("-" | "/dev/stdin")).then(|| walker.env.stdin.clone()).flatten();
     let file = match given {
         Some(path) => walker.target(&path),
         None => match nearest(walker, None, &["justfile", "Justfile", ".justfile"]) {
@@ -169,6 +170,9 @@ fn just(walker: &mut Walker<'_>, args: &[String]) {
             wanted = rest;
         }
     };
+    if let Some(text) = piped {
+        return run(walker, &text);
+    }
     if let Some(text) = walker.files.get(&file.path).cloned() {
         return run(walker, &text);
     }
