@@ -174,7 +174,9 @@ impl Walker<'_> {
             self.site_is(SiteKind::Builtin);
             return printed;
         }
-        let own = super::files::of_wrapper(self, name, args);
+        // What a program does itself, whatever it runs.
+        let mut own = super::files::of_wrapper(self, name, args);
+        own.extend(super::machine::acts(name, args));
         self.acts_on(&own);
         if let Some(printed) = wrappers::run(self, name, args) {
             return printed;

@@ -1,6 +1,7 @@
 //! What known programs do to their operands, as effects on kinds of targets. Rules of the packs decide what of that is
 //! worth an objection.
 
+use super::databases;
 use super::files;
 use super::find;
 use super::git;
@@ -246,6 +247,7 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         "ssh-keygen" => files::keygen(walker, args),
         "qemu-img" => files::image(walker, args),
         "scp" | "sftp" => network::remote_copy(walker, args),
+        client if databases::is_client(client) => databases::acts(walker, name, args),
         "curl" | "wget" | "wget2" | "http" | "https" | "xh" | "nc" | "ncat" | "netcat" | "socat" | "dig"
         | "nslookup" | "ping" | "host" | "drill" | "whois" | "traceroute" | "mail" | "mailx" | "mutt" | "sendmail"
         | "ftp" | "lftp" | "tftp" | "ncftpput" | "telnet" | "aws" | "gsutil" | "rclone" | "s3cmd" | "s5cmd" | "mc"

@@ -27,7 +27,11 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("persistence.toml", include_str!("../../../policies/commands/persistence.toml")),
     ("git.toml", include_str!("../../../policies/commands/git.toml")),
     ("containers.toml", include_str!("../../../policies/commands/containers.toml")),
+    ("kubernetes.toml", include_str!("../../../policies/commands/kubernetes.toml")),
     ("cloud.toml", include_str!("../../../policies/commands/cloud.toml")),
+    ("databases.toml", include_str!("../../../policies/commands/databases.toml")),
+    ("packages.toml", include_str!("../../../policies/commands/packages.toml")),
+    ("networks.toml", include_str!("../../../policies/commands/networks.toml")),
     ("gateway.toml", include_str!("../../../policies/commands/gateway.toml")),
     ("windows-macos.toml", include_str!("../../../policies/commands/windows-macos.toml")),
     ("unicode.toml", include_str!("../../../policies/commands/unicode.toml")),
@@ -405,13 +409,25 @@ fn has_option(args: &[String], option: &str, abbreviated: bool) -> bool {
     })
 }
 
+/// Whether the operands start with these words. An operand right after an option may be that option's value (`git -C
+/// dir push`, `docker compose -f file down`), and is passed over.
 fn has_subcommand(args: &[String], words: &[String]) -> bool {
-    // The first operand may be the value of an option before it (`git -C dir`, `kubectl -n space`).
-    let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).take(words.len() + 1).collect();
-    let starts = if args.first().is_some_and(|arg| arg.starts_with('-')) { 2 } else { 1 };
-    (0..starts).any(|from| {
-        words.iter().enumerate().all(|(i, word)| operands.get(from + i).is_some_and(|operand| *operand == word))
-    })
+    let mut words = words.iter();
+    let mut wanted = words.next();
+    let mut after_option = false;
+    for arg in args {
+        let Some(word) = wanted else { return true };
+        if arg.starts_with('-') {
+            after_option = !arg.contains('=');
+        } else if arg == word {
+            wanted = words.next();
+            after_option = false;
+        } else if std::mem::take(&mut after_option) {
+        } else {
+            return false;
+        }
+    }
+    wanted.is_none()
 }
 
 /// Whether an argument matches a lower-case pattern of `*` and `?`. An unknown argument matches nothing.
