@@ -4,9 +4,10 @@
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
 
 mod common;
+#[path = "served/load.rs"]
+mod load;
 mod served;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -361,6 +362,36 @@ fn killed_it_leaves_everything_that_waits() {
     assert_eq!(world.run(["audit", "verify"]).code, 0);
 }
 
+#[test]
+fn what_the_calls_of_a_killed_daemon_left_is_removed_at_the_next_start() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let call = json!({ "command": "mktemp -d; touch started; sleep 60" });
+    let id = served.execute("Bash", call.clone()).pending();
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let left = || -> Vec<_> {
+        let entries = fs::read_dir(world.state().join("scratch")).into_iter().flatten();
+        entries.map(|entry| entry.expect("listable").path()).collect()
+    };
+    thread::scope(|scope| {
+        let agent = served.agent("local");
+        let (address, body) = (served.address.clone(), json!({ "parameters": call }).to_string());
+        scope.spawn(move || {
+            let headers = json_headers(&agent);
+            Connection::open(&address).try_ask("POST", "/api/tools/Bash/execute", &headers, body.as_bytes())
+        });
+        until("the command to start", || world.workspace().join("started").exists());
+        assert_eq!(world.run(["check", "Read", "path=."]).code, 0);
+        assert_eq!(left().len(), 1, "another start took a running call's directory away");
+        served.signal(Signal::SIGKILL);
+    });
+    drop(served);
+    let dir = left().pop().expect("a killed daemon cleans nothing up");
+    until("the command to end", || fs::File::open(&dir).expect("there").try_lock().is_ok());
+    let _served = Served::start(&world);
+    until("the directory to be removed", || left().is_empty());
+}
+
 /// A good request, which must work whatever happened before.
 fn still_serves(served: &Served, after: &str) {
     let began = Instant::now();
@@ -518,76 +549,6 @@ fn wrong_tokens_by_the_thousand_are_cheap_and_lock_nobody_out() {
     let lines = served.log().lines().filter(|line| line.contains("unknown credentials")).count();
     assert!((1..=10).contains(&lines), "{lines} lines about wrong tokens");
     still_serves(&served, "2000 wrong tokens");
-}
-
-/// How many answers of each kind the callers had.
-type Counts = BTreeMap<u16, usize>;
-
-fn caller(served: &Served, number: usize, until: Instant) -> Counts {
-    let headers = json_headers(&served.agent("local"));
-    let mut connection = Connection::open(&served.address);
-    let mut counts = Counts::new();
-    let calls = [
-        ("Read", json!({ "path": "a.txt" }), 200),
-        ("Bash", json!({ "command": format!("echo {number}") }), 202),
-        ("terminal", json!({ "command": "rm -rf /" }), 403),
-        ("Glob", json!({ "pattern": "*.txt" }), 200),
-    ];
-    for (tool, parameters, expected) in calls.iter().cycle().skip(number) {
-        if Instant::now() > until {
-            break;
-        }
-        let body = json!({ "parameters": parameters, "session": format!("s{number}") }).to_string();
-        let reply = connection.ask("POST", &format!("/api/tools/{tool}/execute"), &headers, body.as_bytes());
-        assert_eq!(reply.status, *expected, "{tool} {parameters}: {reply:?}");
-        *counts.entry(reply.status).or_default() += 1;
-    }
-    counts
-}
-
-/// `PORTCULLIS_LOAD_SECONDS` makes it longer: 600 for the ten minutes of a release.
-#[test]
-fn sixty_four_callers_get_the_right_answers_and_every_call_is_on_record() {
-    let seconds = std::env::var("PORTCULLIS_LOAD_SECONDS").map_or(3, |text| text.parse().expect("a number of seconds"));
-    let world = World::new();
-    world.write("work/a.txt", "text\n");
-    let served = Served::start(&world);
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let counts: Vec<Counts> = thread::scope(|scope| {
-        let callers: Vec<_> = (0..64)
-            .map(|n| {
-                scope.spawn({
-                    let served = &served;
-                    move || caller(served, n, end)
-                })
-            })
-            .collect();
-        callers.into_iter().map(|caller| caller.join().expect("counts")).collect()
-    });
-    let mut total = Counts::new();
-    for (status, count) in counts.into_iter().flatten() {
-        *total.entry(status).or_default() += count;
-    }
-    let verified = world.run(["audit", "verify"]);
-    assert_eq!(verified.code, 0, "{verified:?}");
-    let mut recorded = Counts::new();
-    for record in records(&world, "decided") {
-        let status = match record["effective"].as_str().expect("a decision") {
-            "allow" => 200,
-            "deny" => 403,
-            _ => 202,
-        };
-        *recorded.entry(status).or_default() += 1;
-    }
-    assert_eq!(recorded, total, "the log and the callers count differently");
-    assert_eq!(records(&world, "finished").len(), total[&200], "a call that ran has no end on record");
-    let calls: usize = total.values().sum();
-    eprintln!("{calls} calls in {seconds} s: {total:?}; {}", memory(served.pid()));
-}
-
-fn memory(pid: u32) -> String {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    status.lines().filter(|l| l.starts_with("VmRSS") || l.starts_with("VmHWM")).collect::<Vec<_>>().join(", ")
 }
 
 #[test]

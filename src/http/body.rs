@@ -21,7 +21,7 @@ const ARRIVAL: Duration = Duration::from_secs(10);
 const LARGEST: usize = 2 * LARGEST_ARGUMENTS;
 
 /// Reads a body of at most `limit` bytes. One that is announced to be larger is refused unread.
-pub(super) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
     let too_large = || {
         let detail = format!("the body is larger than the {limit} bytes that are taken");
         let problem = Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too large", detail);

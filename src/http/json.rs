@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 /// # Errors
 ///
 /// What is wrong with the text, and where.
-pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Strict.deserialize(&mut reader)?;
     reader.end()?;

@@ -12,10 +12,10 @@
 
 mod answer;
 mod approvals;
-mod body;
+pub(crate) mod body;
 mod errands;
 mod guard;
-mod json;
+pub(crate) mod json;
 mod log;
 mod openapi;
 mod problem;

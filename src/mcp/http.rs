@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
 use rmcp::ErrorData;
-use rmcp::model::Extensions;
+use rmcp::model::{Extensions, JsonRpcError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::Semaphore;
@@ -23,8 +24,8 @@ use tokio::sync::Semaphore;
 use crate::approval::Role;
 use crate::call::Digest;
 use crate::gateway::Gateway;
-use crate::http::Identity;
-use crate::mcp::{Patience, Server};
+use crate::http::{Identity, body, json};
+use crate::mcp::{Patience, Server, stdio};
 
 /// The header in which a client may name the gateway's session, so that one history and its grants span connections.
 pub const SESSION_HEADER: &str = "portcullis-session";
@@ -152,11 +153,36 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         let message = format!("{MOST_SESSIONS} sessions are open; end some, or use a revision without sessions");
         return (StatusCode::SERVICE_UNAVAILABLE, message).into_response();
     }
+    let request = match sound(request).await {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
     let response = next.run(request).await;
     if let Some(id) = text(response.headers(), MCP_SESSION).filter(|_| begins) {
         door.admit(id.to_owned(), agent).await;
     }
     response
+}
+
+/// A message that came whole, in time, and is one. Everything else is answered here: the library waits for a body as long
+/// as it takes, and answers what is no message as if it were of another media type.
+async fn sound(request: Request) -> Result<Request, Response> {
+    let essence = text(request.headers(), "content-type").and_then(|value| value.split(';').next());
+    if request.method() != Method::POST || !essence.is_some_and(|e| e.trim().eq_ignore_ascii_case("application/json")) {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(body, LARGEST_BODY).await.map_err(IntoResponse::into_response)?;
+    let answer = |error: &JsonRpcError| (StatusCode::BAD_REQUEST, Json(error)).into_response();
+    if let Err(error) = json::parse(&bytes) {
+        let error = ErrorData::parse_error(format!("the message is not the JSON that is taken: {error}"), None);
+        return Err(answer(&JsonRpcError::new(None, error)));
+    }
+    match stdio::parse(&bytes) {
+        Ok(Some(_)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(None) => Err(StatusCode::ACCEPTED.into_response()),
+        Err(error) => Err(answer(&error)),
+    }
 }
 
 /// A header that is there once, as text.

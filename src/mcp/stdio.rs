@@ -246,7 +246,7 @@ fn reply(error: ErrorData, id: Option<RequestId>) -> ErrorReply {
 }
 
 /// Reads a message; an empty line and an unknown notification are nothing.
-fn parse(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorReply> {
+pub(super) fn parse(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ErrorReply> {
     let line = line.trim_ascii();
     if line.is_empty() {
         return Ok(None);

@@ -61,9 +61,10 @@ impl World {
         path
     }
 
-    /// The binary in this world, started in the workspace.
+    /// The binary in this world, started in the workspace. `PORTCULLIS_TEST_BINARY` names another build of it.
     pub fn portcullis<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+        let built = || env!("CARGO_BIN_EXE_portcullis").into();
+        let mut command = Command::new(std::env::var_os("PORTCULLIS_TEST_BINARY").unwrap_or_else(built));
         command
             .args(args)
             .current_dir(self.workspace())

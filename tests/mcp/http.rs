@@ -299,6 +299,57 @@ fn hosts_origins_and_headers_are_checked() {
 }
 
 #[test]
+fn i2_bodies_that_are_no_message_are_answered_and_ones_that_never_come_are_given_up() {
+    let world = world();
+    let server = Server::start(&world);
+    for era in ERAS {
+        let client = Client::begun(&server, era, "a");
+        let token = format!("Bearer {}", server.token("a"));
+        let mut headers = vec![
+            ("Host", "localhost"),
+            ("Authorization", &*token),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Type", "application/json"),
+            ("MCP-Protocol-Version", era.version()),
+        ];
+        if era == Era::Handshake {
+            headers.push(("Mcp-Session-Id", &*client.session));
+        }
+        let deep = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":{}", "[".repeat(200_000));
+        for (what, body, code) in [
+            ("nothing", "", -32700),
+            ("garbage", "{]", -32700),
+            ("half a message", "{\"jsonrpc\":\"2.0\",", -32700),
+            ("deep nesting", &*deep, -32700),
+            ("a key twice", "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}", -32700),
+            ("a batch", "[{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}]", -32600),
+            ("no message", "{}", -32600),
+            ("no JSON-RPC", "{\"jsonrpc\":\"1.0\",\"id\":99,\"method\":\"ping\"}", -32600),
+        ] {
+            let answer = server.send("POST", &headers, body);
+            assert_eq!(answer.status, 400, "{era:?}: {what}: {answer:?}");
+            let told: Value = serde_json::from_str(&answer.body).unwrap_or_else(|e| panic!("{what}: {e}: {answer:?}"));
+            assert_eq!(told["error"]["code"], code, "{era:?}: {what}: {told}");
+            assert!(answer.body.len() < 1000, "{era:?}: {what}: the error repeats what was sent");
+        }
+        let unknown = server.send("POST", &headers, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no-such\"}");
+        // The stateless revision wants the method in a header, too.
+        let expected = if era == Era::Handshake { 202 } else { 400 };
+        assert_eq!(unknown.status, expected, "{era:?}: {unknown:?}");
+        assert_eq!(client.ask("tools/list", json!({})).status, 200, "{era:?}: the server did not go on");
+    }
+    let token = server.token("a");
+    let mut slow = TcpStream::connect(&server.served.address).expect("a connection");
+    slow.set_read_timeout(Some(LONG)).expect("a time limit");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{{"
+    );
+    slow.write_all(head.as_bytes()).expect("sent");
+    assert_eq!(Answer::read(slow).status, 408, "a body that never comes was waited for");
+}
+
+#[test]
 fn a_call_that_asks_waits_with_progress_and_runs_when_granted() {
     for era in ERAS {
         let world = world();

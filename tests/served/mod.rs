@@ -136,13 +136,29 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("the daemon takes connections");
+        Connection::try_open(address).expect("the daemon takes connections")
+    }
+
+    /// None where nobody listens.
+    pub fn try_open(address: &str) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
-        Connection { stream: BufReader::new(stream), host: address.to_owned() }
+        Some(Connection { stream: BufReader::new(stream), host: address.to_owned() })
     }
 
     pub fn ask<V: AsRef<str>>(&mut self, method: &str, path: &str, headers: &[(&str, V)], body: &[u8]) -> Reply {
+        self.try_ask(method, path, headers, body).expect("an answer")
+    }
+
+    /// The same for a daemon that may be killed meanwhile: None where there is no answer.
+    pub fn try_ask<V: AsRef<str>>(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, V)],
+        body: &[u8],
+    ) -> Option<Reply> {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let given = |name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         if !given("host") {
@@ -159,7 +175,7 @@ impl Connection {
         bytes.extend_from_slice(body);
         // The server may answer, and close, before it has read everything.
         let _ = self.stream.get_mut().write_all(&bytes);
-        self.reply().expect("an answer")
+        self.reply()
     }
 
     /// Reads an answer. None where the connection was closed instead.
