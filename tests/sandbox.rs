@@ -1,5 +1,5 @@
-//! The sandbox, black-box: real programs under a real kernel. Where a layer or a tool is missing, a test says on stderr
-//! what it could not prove.
+//! The sandbox's landlock tier, and the command line, black-box: real programs under a real kernel. Where a layer or a tool
+//! is missing, a test says on stderr what it could not prove. The full tiers: `sandbox_full.rs`.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use portcullis::facts::Surroundings;
 use portcullis::sandbox::{
-    End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Streams, WhenMissing,
+    End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Streams, Tier, WhenMissing,
 };
 
 const BINARY: &str = env!("CARGO_BIN_EXE_portcullis");
@@ -34,7 +34,7 @@ impl World {
     /// `None`, said aloud, where this kernel cannot give the profile.
     fn new(profile: &str) -> Option<Self> {
         let profile = (**Profiles::built_in().unwrap().get(profile).unwrap()).clone();
-        let kernel = Kernel::probe().clone();
+        let kernel = Kernel::probe().with_tier_at_most(Tier::Landlock);
         let missing = kernel.missing(&profile);
         if !missing.is_empty() {
             eprintln!("NOT PROVED: this kernel lacks {missing:?} for profile `{}`", profile.name);

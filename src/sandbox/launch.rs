@@ -185,6 +185,8 @@ impl Launcher {
         if job.stdin {
             descriptors.push(own.0.as_fd());
         }
+        let cwd = if scratch.is_some() { Some(open_cwd(&job, plan.workspace_dir())?) } else { None };
+        descriptors.extend(cwd.as_ref().map(AsFd::as_fd));
         descriptors.extend(scratch.as_ref().map(|scratch| scratch.dir().as_fd()));
         self.send(plan, &descriptors)?;
         drop((far_control, far_stdout, far_stderr));
@@ -311,6 +313,19 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         linger: LINGER,
         stdin: program.streams == Streams::PassThrough && !io::stdin().is_terminal(),
     }
+}
+
+/// Opens the working directory: below the workspace's handle without leaving it, elsewhere without symbolic links.
+fn open_cwd(job: &Job, workspace: &File) -> Result<OwnedFd, LaunchError> {
+    use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+    let resolve = if job.cwd_in_workspace {
+        ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS
+    } else {
+        ResolveFlag::RESOLVE_NO_SYMLINKS
+    };
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC).resolve(resolve);
+    let path = if job.cwd.is_empty() { "." } else { job.cwd.as_str() };
+    openat2(workspace, path, how).map_err(|errno| LaunchError::setup("enter the working directory", &errno.into()))
 }
 
 fn end_of(report: Report, job: &Job) -> Result<(End, bool), LaunchError> {

@@ -22,7 +22,8 @@ pub struct Streams {
 /// The directories that are granted by descriptor.
 pub struct Places {
     pub workspace: OwnedFd,
-    /// Not in the full tiers.
+    /// In the landlock tier, as is the next.
+    pub cwd: Option<OwnedFd>,
     pub scratch: Option<OwnedFd>,
 }
 
@@ -34,7 +35,15 @@ pub struct Ready {
     pub workspace: Option<OwnedFd>,
 }
 
-/// Confines this process. Each step that fails is fatal and named.
+/// Everything that needs neither the job nor, later, a call that the filter refuses: before there is a job, where the
+/// root directory stays the machine's.
+pub fn begin(template: &Template, filter: Vec<sock_filter>) -> Result<(), Failure> {
+    own_session()?;
+    lock(template, None)?;
+    if template.seccomp { install(filter) } else { Ok(()) }
+}
+
+/// Confines this process for a job. Each step that fails is fatal and named.
 pub fn confine(
     template: &Template,
     job: &Job,
@@ -42,36 +51,37 @@ pub fn confine(
     streams: Streams,
     mut places: Places,
 ) -> Result<Ready, Failure> {
-    own_session()?;
     connect(streams)?;
-    // SAFETY: umask takes a number and cannot fail.
-    unsafe { libc::umask(0o022) };
-    let Stage { layers, filter, private } = stage;
-    let identity = match private {
-        Some(Private { identity, root }) => {
-            places.workspace = root.complete(job, &places.workspace, &identity)?;
-            Some(identity)
-        }
-        None => None,
+    let Stage { layers, private } = stage;
+    let Some(Private { identity, root, filter }) = private else {
+        let cwd = places.cwd.take().ok_or(Failure::new("enter the working directory", Errno::EBADF))?;
+        let layers = layers.admit(template, job, &places)?;
+        layers::restrict(layers.outer, "landlock")?;
+        return Ok(Ready { inner: layers.inner, cwd, workspace: None });
     };
+    own_session()?;
+    places.workspace = root.complete(job, &places.workspace, &identity)?;
     let layers = layers.admit(template, job, &places)?;
     let cwd = open_cwd(job, &places)?;
-    let program = identity.as_ref().filter(|_| template.tier == Tier::Full).map(|who| (who.user, who.group));
-    privileges::drop_all(program)?;
-    // SAFETY: prctl with numbers alone.
-    unsafe {
-        step("no_new_privs", libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
-        // A change of user may have undone it.
-        step("close this process to others", libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
-    }
-    if identity.is_some() {
-        namespaces::die_with_parent()?;
-    }
+    lock(template, Some((identity.user, identity.group)))?;
+    namespaces::die_with_parent()?;
     layers::restrict(layers.outer, "landlock")?;
     if template.seccomp {
         install(filter)?;
     }
-    Ok(Ready { inner: layers.inner, cwd, workspace: identity.map(|_| places.workspace) })
+    Ok(Ready { inner: layers.inner, cwd, workspace: Some(places.workspace) })
+}
+
+/// Gives up every privilege, for good.
+fn lock(template: &Template, user: Option<(u32, u32)>) -> Result<(), Failure> {
+    privileges::drop_all(user.filter(|_| template.tier == Tier::Full))?;
+    // SAFETY: calls with numbers alone; umask cannot fail.
+    unsafe {
+        libc::umask(0o022);
+        step("no_new_privs", libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        // A change of user may have undone it.
+        step("close this process to others", libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0)).map(drop)
+    }
 }
 
 /// A session of its own, and the parent of whatever the program leaves behind.

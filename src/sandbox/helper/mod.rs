@@ -45,7 +45,7 @@ pub(super) const PRIVATE_HOME: &str = "/home/agent";
 pub(super) const WORKSPACE_MOVED: &str = "find the workspace";
 
 /// The most descriptors that come with a job.
-pub(super) const MAX_DESCRIPTORS: usize = 7;
+pub(super) const MAX_DESCRIPTORS: usize = 8;
 
 /// Runs the helper until the gateway closes its socket. Call it first thing in `main` when the first argument is
 /// [`HELPER_ARGUMENT`], before any thread is started.
@@ -133,13 +133,15 @@ struct Delivery {
     stdout: OwnedFd,
     stderr: OwnedFd,
     stdin: Option<OwnedFd>,
-    /// Not in the full tiers, where there is nothing to share.
+    /// Not in the full tiers: there the working directory is another mount, and nothing else is shared.
+    cwd: Option<OwnedFd>,
     scratch: Option<OwnedFd>,
 }
 
 impl Delivery {
     fn from(mut descriptors: Vec<OwnedFd>, template: &Template) -> Option<Self> {
-        let scratch = if template.tier.is_full() { None } else { Some(descriptors.pop()?) };
+        let mut last = || if template.tier.is_full() { Some(None) } else { Some(Some(descriptors.pop()?)) };
+        let (scratch, cwd) = (last()?, last()?);
         let mut next = descriptors.into_iter();
         Some(Delivery {
             job: next.next()?,
@@ -148,6 +150,7 @@ impl Delivery {
             stdout: next.next()?,
             stderr: next.next()?,
             stdin: next.next(),
+            cwd,
             scratch,
         })
     }
@@ -160,7 +163,7 @@ fn serve(template: &Template, stage: Result<Stage, Failure>, descriptors: Vec<Ow
     let outcome = stage.and_then(|stage| {
         let job = Job::read(std::fs::File::from(delivery.job)).map_err(|error| Failure::io("read the job", &error))?;
         let streams = confine::Streams { stdin: delivery.stdin, stdout: delivery.stdout, stderr: delivery.stderr };
-        let places = confine::Places { workspace: delivery.workspace, scratch: delivery.scratch };
+        let places = confine::Places { workspace: delivery.workspace, cwd: delivery.cwd, scratch: delivery.scratch };
         supervise::run(template, &job, stage, streams, places, delivery.control)
     });
     if let (Err(failure), Ok(control)) = (outcome, control) {

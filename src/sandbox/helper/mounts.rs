@@ -44,6 +44,10 @@ pub fn copy(of: &impl AsFd, whole: bool, name: &str) -> Result<OwnedFd, Failure>
 
 /// Sets attributes of a mount and of all below it; with a user namespace the owners of files are mapped by it.
 pub fn set(tree: &impl AsFd, attributes: u64, owners: Option<&OwnedFd>, name: &str) -> Result<(), Failure> {
+    change(tree, attributes, owners, AT_EMPTY_PATH | AT_RECURSIVE, name)
+}
+
+fn change(tree: &impl AsFd, attributes: u64, owners: Option<&OwnedFd>, flags: u32, name: &str) -> Result<(), Failure> {
     let idmap = if owners.is_some() { attribute::IDMAP } else { 0 };
     let user_namespace = owners.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs()));
     let wanted = Attributes { set: attributes | idmap, clear: 0, propagation: libc::MS_PRIVATE, user_namespace };
@@ -53,7 +57,7 @@ pub fn set(tree: &impl AsFd, attributes: u64, owners: Option<&OwnedFd>, name: &s
             libc::SYS_mount_setattr,
             tree.as_fd().as_raw_fd(),
             c"".as_ptr(),
-            AT_EMPTY_PATH | AT_RECURSIVE,
+            flags,
             &raw const wanted,
             size_of::<Attributes>(),
         )
@@ -77,6 +81,14 @@ pub fn attach(tree: &impl AsFd, at: &Path) -> Result<(), Failure> {
         )
     };
     done(answer).map_err(failed)
+}
+
+/// Makes a directory a read-only mount of its own; what is mounted below it stays as it is.
+pub fn close(directory: &impl AsFd, at: &Path) -> Result<(), Failure> {
+    let name = at.to_string_lossy();
+    let tree = copy(directory, true, &name)?;
+    change(&tree, attribute::READ_ONLY, None, AT_EMPTY_PATH, &name)?;
+    attach(&tree, at)
 }
 
 /// Copies a mount, sets its attributes, and attaches it.

@@ -1,7 +1,7 @@
 //! The minimal root directory of the full tiers: a file system in memory, to which only what the profile grants is
 //! attached. It is built before there is a call; the workspace comes with the call.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,8 @@ pub const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/run"];
 pub struct Root {
     /// The machine's root directory.
     old: OwnedFd,
+    /// What is attached somewhere in a private directory.
+    in_private: Vec<PathBuf>,
 }
 
 /// Moves this process to a new root directory. To be called once, by the first process of its namespaces.
@@ -68,7 +70,8 @@ pub fn build(template: &Template, identity: &Identity) -> Result<Root, Failure> 
     if template.tier == Tier::Full && tree.is_bound(Path::new("/etc")) {
         name_the_user(identity)?;
     }
-    Ok(Root { old })
+    let in_private = tree.bound.into_iter().filter(|path| beneath_private(path).is_some()).collect();
+    Ok(Root { old, in_private })
 }
 
 impl Root {
@@ -80,9 +83,8 @@ impl Root {
         let attributes = if job.workspace_writable { WRITABLE } else { READ_ONLY };
         make_directory(path)?;
         mounts::bind(&found, path, attributes, identity.owners.as_ref())?;
-        let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC);
-        let inside = openat2(nix::fcntl::AT_FDCWD, path, how.resolve(ResolveFlag::RESOLVE_NO_SYMLINKS))
-            .map_err(|errno| Failure::new("open the workspace", errno))?;
+        self.close_parents(path)?;
+        let inside = open_directory(path)?;
         if job.workspace_writable {
             protect::protect(&inside, path)?;
         }
@@ -91,6 +93,18 @@ impl Root {
         fs::remove_dir(OLD).map_err(|error| Failure::io("leave the machine's root", &error))?;
         seal()?;
         Ok(inside)
+    }
+
+    /// Directories that were made in private directories to attach something below them look like the machine's: they are
+    /// not the program's to write.
+    fn close_parents(&self, workspace: &Path) -> Result<(), Failure> {
+        let attached = self.in_private.iter().map(PathBuf::as_path).chain([workspace]);
+        let tops: BTreeSet<PathBuf> = attached.filter_map(beneath_private).collect();
+        for top in tops {
+            let directory = open_directory(&top)?;
+            mounts::close(&directory, &top)?;
+        }
+        Ok(())
     }
 
     /// The workspace by its name in this mount namespace, where only that can be attached: it must be the directory that
@@ -108,6 +122,21 @@ impl Root {
             Err(errno) => Err(moved(errno)),
         }
     }
+}
+
+/// The directory between a private directory and a path deeper below it.
+fn beneath_private(path: &Path) -> Option<PathBuf> {
+    let private = PRIVATE.iter().chain([&PRIVATE_HOME]).find(|private| path.starts_with(private))?;
+    let mut below = path.strip_prefix(private).ok()?.components();
+    let top = Path::new(private).join(below.next()?);
+    below.next().map(|_| top)
+}
+
+/// Opens a directory of the new root.
+fn open_directory(path: &Path) -> Result<OwnedFd, Failure> {
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC);
+    openat2(nix::fcntl::AT_FDCWD, path, how.resolve(ResolveFlag::RESOLVE_NO_SYMLINKS))
+        .map_err(|errno| Failure::new(format!("open {}", path.display()), errno))
 }
 
 fn open_old() -> Result<OwnedFd, Failure> {
@@ -357,4 +386,23 @@ fn make_directory(path: &Path) -> Result<(), Failure> {
 
 fn make_parent(path: &Path) -> Result<(), Failure> {
     path.parent().map_or(Ok(()), make_directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_between_a_private_directory_and_what_is_attached_in_it() {
+        for (path, top) in [
+            ("/tmp/a/b/c", Some("/tmp/a")),
+            ("/var/tmp/a/b", Some("/var/tmp/a")),
+            ("/home/agent/x/y", Some("/home/agent/x")),
+            ("/tmp/a", None),
+            ("/srv/a/b", None),
+            ("/tmpx/a/b", None),
+        ] {
+            assert_eq!(beneath_private(Path::new(path)), top.map(PathBuf::from), "{path}");
+        }
+    }
 }

@@ -12,7 +12,6 @@ use crate::sandbox::wire::Template;
 pub struct Stage {
     /// The layers with the profile's grants; the workspace is still missing.
     pub layers: Layers,
-    pub filter: Vec<sock_filter>,
     /// In the full tiers.
     pub private: Option<Private>,
 }
@@ -21,18 +20,21 @@ pub struct Stage {
 pub struct Private {
     pub identity: Identity,
     pub root: Root,
+    /// To be installed last: it refuses the mounts that are still to be made.
+    pub filter: Vec<sock_filter>,
 }
 
 impl Stage {
     /// Prepares this process. In the full tiers the process that returns is another one than that which called.
     pub fn prepare(template: &Template, filter: &[u8]) -> Result<Self, Failure> {
-        let private = if template.tier.is_full() {
-            let identity = namespaces::enter(template)?;
-            let root = root::build(template, &identity)?;
-            Some(Private { identity, root })
-        } else {
-            None
-        };
-        Ok(Stage { layers: layers::build(template)?, filter: confine::decode(filter), private })
+        let filter = confine::decode(filter);
+        if !template.tier.is_full() {
+            let layers = layers::build(template)?;
+            confine::begin(template, filter)?;
+            return Ok(Stage { layers, private: None });
+        }
+        let identity = namespaces::enter(template)?;
+        let root = root::build(template, &identity)?;
+        Ok(Stage { layers: layers::build(template)?, private: Some(Private { identity, root, filter }) })
     }
 }

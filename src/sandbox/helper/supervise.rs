@@ -7,9 +7,9 @@ use libc::pid_t;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::confine::{Places, Streams, confine};
+use super::confine::{Places, Ready, Streams, confine};
 use super::monitor::{self, Monitor};
-use super::program::{Image, become_program};
+use super::program::{Image, Start};
 use super::stage::Stage;
 use super::{Failure, report, step};
 use crate::sandbox::wire::{Breach, Job, Report, Template};
@@ -36,16 +36,10 @@ pub fn run(
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
     let own_namespace = template.tier.is_full();
     let ready = confine(template, job, stage, streams, places)?;
-    // SAFETY: this process has one thread, so the child may do whatever it likes.
-    let program = step("fork the program", unsafe { libc::fork() })?;
-    if program == 0 {
-        let failure = become_program(job, own_namespace, ready, &image, supervisor);
-        report(&control, &failure.into());
-        // SAFETY: ends the process; nothing of the supervisor's is to be run here.
-        unsafe { libc::_exit(125) }
-    }
-    let monitor = ready.workspace.map(|workspace| Monitor::new(&job.limits, workspace));
-    drop((ready.inner, ready.cwd));
+    let Ready { inner, cwd, workspace } = ready;
+    let mut start = Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control };
+    let program = start.program()?;
+    let monitor = workspace.map(|workspace| Monitor::new(&job.limits, workspace));
     let sealed = own_namespace || signals_are_scoped(helper);
     let mut watch = Watch { program, status: None, children, control, started: Instant::now(), sealed, monitor };
     watch.let_go_of_streams();
