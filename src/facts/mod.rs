@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod path;
+pub mod scripts;
 mod surroundings;
 
 use jiff::Timestamp;
@@ -43,6 +44,9 @@ pub struct SessionFacts {
     pub denials: u64,
     /// The session has read untrusted content.
     pub tainted: bool,
+    /// The command runs a file that the same agent wrote earlier.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrote: bool,
 }
 
 /// The confinement asked for, and what this kernel offers of it.

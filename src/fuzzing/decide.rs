@@ -231,7 +231,7 @@ fn facts(input: &mut Input<'_>) -> Facts {
         command: input.flag().then(|| command(input)),
         paths: input.several(5, path),
         sandbox: input.flag().then(|| sandbox(input)),
-        session: SessionFacts { calls: input.number(), denials: input.number(), tainted: input.flag() },
+        session: SessionFacts { calls: input.number(), denials: input.number(), tainted: input.flag(), wrote: input.flag() },
         now: Timestamp::from_second(second).unwrap_or(Timestamp::MIN),
         notes: if input.byte() % 4 == 3 { input.several(2, finding) } else { Vec::new() },
     }

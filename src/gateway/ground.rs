@@ -149,6 +149,11 @@ impl Ground {
         Ok(plan)
     }
 
+    /// The workspace's real path, where that is known.
+    pub fn workspace(&self) -> &Path {
+        self.resolver.as_ref().map_or(&self.surroundings.workspace, Resolver::workspace)
+    }
+
     /// What names these rules in a record, and binds approvals to them.
     pub fn hashes(&self) -> Hashes {
         Hashes {

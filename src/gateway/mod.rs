@@ -303,7 +303,8 @@ fn decide(
     caller: &Caller,
 ) -> Result<Next, RecordError> {
     let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
-    let entry = Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes() };
+    let entry =
+        Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes(), workspace: ground.workspace() };
     let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)));
     let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::call::{Call, Digest, Request};
+use crate::facts::scripts::OnDisk;
 use crate::facts::{Facts, SessionFacts, Surroundings, path};
 use crate::firewall::Prepared;
 use crate::gateway::ground::Ground;
@@ -54,7 +55,15 @@ impl Gateway {
 
         let here = Surroundings { cwd: call.cwd.clone(), ..ground.surroundings.clone() };
         let mut notes = Vec::new();
-        let command = command_of(&call, definition).map(|text| ground.guard.analyse(text, &here));
+        let agent = call.principal.agent.clone();
+        let wrote = |path: &Path| self.has_written(&agent, path);
+        let command = command_of(&call, definition).map(|text| match &ground.resolver {
+            Ok(resolver) => {
+                let scripts = OnDisk { resolver, here: &here, wrote: &wrote };
+                ground.guard.analyse_with(text, &here, &scripts)
+            }
+            Err(_) => ground.guard.analyse(text, &here),
+        });
         let (paths, handles) = match &ground.resolver {
             Ok(resolver) => path::gather(resolver, &call, definition, command.as_ref()),
             Err(error) => {
@@ -74,10 +83,11 @@ impl Gateway {
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
             }
         }
-        let session = self.session(&call.principal.session).unwrap_or_else(|error| {
+        let mut session = self.session(&call.principal.session).unwrap_or_else(|error| {
             notes.push(error.finding());
             SessionFacts::default()
         });
+        session.wrote = command.iter().flat_map(|command| &command.scripts).any(|script| script.wrote);
         let facts = Facts {
             sensitivity: definition.sensitivity,
             sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
@@ -87,7 +97,7 @@ impl Gateway {
             now: Timestamp::now(),
             notes,
         };
-        let digest = digest(&call, &ground, plan.as_ref());
+        let digest = digest(&call, &facts, &ground, plan.as_ref());
         Ok((ground, Prepared { call, facts, handles, plan, digest }))
     }
 
@@ -96,16 +106,35 @@ impl Gateway {
         if let Some(state) = self.state.get() {
             return state.session(id);
         }
+        match self.sessions()? {
+            Some(sessions) => Ok(sessions.session(id)?),
+            None => Ok(SessionFacts::default()),
+        }
+    }
+
+    /// Whether the agent wrote this file. Where that cannot be looked up, it may have.
+    fn has_written(&self, agent: &str, path: &Path) -> bool {
+        let found = match (self.state.get(), self.sessions()) {
+            (Some(state), _) => state.has_written(agent, path),
+            (None, Ok(Some(sessions))) => sessions.has_written(agent, path).map_err(RecordError::from),
+            (None, Ok(None)) => Ok(false),
+            (None, Err(error)) => Err(error),
+        };
+        found.unwrap_or(true)
+    }
+
+    /// The sessions of the state directory, if there is one.
+    fn sessions(&self) -> Result<Option<&Sessions>, RecordError> {
         if let Some(sessions) = self.sessions.get() {
-            return Ok(sessions.session(id)?);
+            return Ok(Some(sessions));
         }
         let config = self.config();
         let place = &config.places.state;
-        if !place.exists() {
-            return Ok(SessionFacts::default());
+        if self.state.get().is_some() || !place.exists() {
+            return Ok(None);
         }
         let opened = Sessions::open(&StateDir::open(place)?)?;
-        Ok(self.sessions.get_or_init(|| opened).session(id)?)
+        Ok(Some(self.sessions.get_or_init(|| opened)))
     }
 }
 
@@ -141,7 +170,7 @@ fn beside_own_binary(here: &Surroundings, notes: &mut Vec<Finding>) -> Surroundi
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
-fn digest(call: &Call, ground: &Ground, plan: Option<&Plan>) -> Digest {
+fn digest(call: &Call, facts: &Facts, ground: &Ground, plan: Option<&Plan>) -> Digest {
     Digest::of_json(&json!({
         "tool": call.tool,
         "arguments": call.arguments,
@@ -150,6 +179,7 @@ fn digest(call: &Call, ground: &Ground, plan: Option<&Plan>) -> Digest {
         "principal": call.principal,
         "origin": call.origin,
         "rules": ground.hashes(),
+        "scripts": facts.command.as_ref().map(|command| &command.scripts),
         "restrict_to_workspace": ground.firewall.restrict_to_workspace,
         "plan": plan.map(Plan::digest),
     }))

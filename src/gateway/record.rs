@@ -1,6 +1,6 @@
 //! What a call leaves behind: its records in the log, its approval, its session's count.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -11,6 +11,7 @@ use crate::approval::{
 use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
 use crate::call::{Call, Digest, Request};
 use crate::config::Config;
+use crate::facts::path::Access;
 use crate::facts::{Facts, SessionFacts};
 use crate::sandbox::purge;
 use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
@@ -32,6 +33,7 @@ pub(super) struct Entry<'a> {
     pub verdict: &'a Verdict,
     pub digest: Digest,
     pub hashes: &'a Hashes,
+    pub workspace: &'a Path,
 }
 
 impl State {
@@ -97,7 +99,15 @@ impl State {
             ticket.synced()?;
         }
         self.sessions.count(&entry.call.principal.session, effective)?;
+        if effective == Decision::Allow {
+            let agent = &entry.call.principal.agent;
+            self.sessions.wrote(agent, &written(entry.facts, entry.workspace), Timestamp::now())?;
+        }
         Ok(())
+    }
+
+    pub fn has_written(&self, agent: &str, path: &Path) -> Result<bool, RecordError> {
+        Ok(self.sessions.has_written(agent, path)?)
     }
 
     /// Records a request that was refused before it became a call.
@@ -230,6 +240,24 @@ impl State {
         }
         Ok(waiting)
     }
+}
+
+/// Effects by which a command gives a file content of the agent's choosing.
+const AUTHORS: &[&str] = &["overwrite", "append", "edit", "move", "link", "fetch"];
+/// Programs that make files from sources: what they write is not the agent's own text.
+const COMPILERS: &[&str] = &[
+    "ar", "as", "c++", "cargo", "cc", "clang", "clang++", "cmake", "dotnet", "g++", "gcc", "ghc", "go", "javac",
+    "kotlinc", "ld", "make", "ninja", "rustc", "swiftc", "tsc", "zig",
+];
+
+/// The files that a call writes, where an agent can run them later.
+fn written(facts: &Facts, workspace: &Path) -> Vec<PathBuf> {
+    let authored = facts.command.as_ref().is_none_or(|command| {
+        command.effects.iter().any(|effect| AUTHORS.contains(&effect.0.as_str()))
+            && !command.programs.iter().any(|program| COMPILERS.contains(&program.as_str()))
+    });
+    let paths = facts.paths.iter().filter(|path| path.access == Access::Write && authored);
+    paths.filter_map(|path| crate::facts::scripts::place(path, workspace)).collect()
 }
 
 fn lifetimes(config: &Config) -> Lifetimes {

@@ -47,6 +47,14 @@ const MIGRATIONS: &[&str] = &["
         name    TEXT NOT NULL,
         created INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+", "
+    CREATE TABLE written (
+        agent TEXT NOT NULL,
+        path  TEXT NOT NULL,
+        at    INTEGER NOT NULL,
+        PRIMARY KEY (agent, path)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX written_at ON written (at);
 "];
 
 /// What a commit waits for.

@@ -236,6 +236,7 @@ fn context(call: &Call, facts: &Facts) -> Result<Vec<(&'static str, Value)>, Str
             ("calls", Value::from(long(facts.session.calls))),
             ("denials", Value::from(long(facts.session.denials))),
             ("tainted", Value::from(facts.session.tainted)),
+            ("wrote", Value::from(facts.session.wrote)),
         ],
         None,
     );
