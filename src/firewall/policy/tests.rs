@@ -548,14 +548,14 @@ fn compose(picked: &[usize]) -> Vec<Source> {
 
 fn situations() -> impl Strategy<Value = (Call, Facts)> {
     let modes = prop_oneof![Just(Mode::Plan), Just(Mode::Default), Just(Mode::AcceptEdits)];
-    (0..3_usize, modes, any::<bool>(), 0..5_u64, 0..10_u64, any::<bool>()).prop_map(
-        |(which, mode, tainted, denials, calls, delete)| {
+    (0..3_usize, modes, any::<bool>(), 0..5_u64, 0..10_u64, any::<bool>(), any::<bool>()).prop_map(
+        |(which, mode, tainted, denials, calls, delete, wrote)| {
             let (call, facts) = match which {
                 0 => (read(), on("src/a.rs", Access::Read)),
                 1 => (write(), on("lib/a.rs", Access::Write)),
                 _ => (bash(), shell(if delete { &["delete"] } else { &[] })),
             };
-            let session = SessionFacts { calls, denials, tainted };
+            let session = SessionFacts { calls, denials, tainted, wrote };
             (Call { principal: principal(mode), ..call }, Facts { session, ..facts })
         },
     )
