@@ -3,7 +3,8 @@
 
 //!
 //! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
-//! `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
+//! `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving
+//! words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and links (`names`, `links`). `exec`
 //! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
 //! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
@@ -22,20 +23,27 @@
 
 mod alternatives;
 mod arithmetic;
+mod assign;
 mod braces;
 mod branches;
 mod builtins;
 mod calls;
+mod conditions;
 mod env;
 mod exec;
 mod expand;
 mod find;
+mod flow;
 mod forkbomb;
 mod functions;
 mod git;
 mod inline;
+#[cfg(test)]
+mod interpreter_tests;
 mod interpreters;
 mod limits;
+mod links;
+mod names;
 mod notes;
 mod options;
 mod packs;

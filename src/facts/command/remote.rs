@@ -41,7 +41,7 @@ fn ssh(walker: &mut Walker<'_>, args: &[String]) -> String {
     walker.subshell(|walker| {
         walker.env.remote = true;
         walker.env.cwd = walker.home();
-        walker.env.cwd_if_failed = None;
+        walker.env.other_cwds.clear();
         if text.is_empty() {
             if walker.env.stdin.is_some() { super::shells::stdin(walker) } else { String::new() }
         } else {
@@ -147,7 +147,7 @@ fn container(walker: &mut Walker<'_>, args: &[String]) -> String {
             .chain(options.long_values("workdir"))
             .next()
             .unwrap_or_else(|| "/".to_owned());
-        walker.env.cwd_if_failed = None;
+        walker.env.other_cwds.clear();
         walker.exec_texts(argv) + &UNKNOWN.to_string()
     })
 }
