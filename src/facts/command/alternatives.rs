@@ -1,109 +1,163 @@
-//! Variables with several possible values: where branches meet, and what a command does with each of them.
+//! Variables with several possible values: where paths meet, and what a command does with each of them.
 
 use std::rc::Rc;
 
-use super::env::{Held, Value};
-use super::syntax::{Command, Kind, Word};
-use super::text::UNKNOWN;
+use super::env::{Env, POSITIONAL, Value};
+use super::flow::Way;
+use super::programs;
+use super::syntax::{Command, Kind};
+use super::text::{TOKEN, UNKNOWN};
 use super::walk::Walker;
+
+/// How many combinations of values one command is tried with.
+const COMBINATIONS: usize = 48;
 
 impl Walker<'_> {
     pub(super) fn note_read(&mut self, name: &str) {
+        if self.env.alternatives.is_empty() {
+            return;
+        }
         let name = self.env.references.get(name).map_or(name, String::as_str);
+        let positional =
+            matches!(name, "@" | "*" | "#") || name.starts_with(|c: char| c.is_ascii_digit()) && name != "0";
+        let name = if positional { POSITIONAL } else { name };
         if self.env.alternatives.contains_key(name) {
             self.reads.insert(name.to_owned());
         }
     }
 
-    /// A simple command runs once more for each other value of each variable that it reads; what it assigns may then
-    /// hold the other values too.
+    /// A simple command runs once more for each combination of other values of the variables that it reads.
     pub(super) fn each_alternative(&mut self, command: &Command) -> String {
-        let Kind::Simple { assignments, words } = &command.kind else { return self.command_here(command) };
+        match &command.kind {
+            Kind::Simple { .. } => self.each_value(|walker| walker.command_here(command)),
+            _ => self.command_here(command),
+        }
+    }
+
+    /// Runs for all values of the variables that it reads; the states after it are joined.
+    pub(super) fn each_value(&mut self, mut run: impl FnMut(&mut Self) -> String) -> String {
         if self.env.alternatives.is_empty() {
-            return self.command_here(command);
+            return run(self);
         }
         let before = self.env.clone();
         let outer = std::mem::take(&mut self.reads);
-        let printed = self.command_here(command);
+        let printed = run(self);
         let read = std::mem::replace(&mut self.reads, outer);
-        let mut found: Vec<(String, Value)> = Vec::new();
-        for name in &read {
-            for value in before.alternatives.get(name).cloned().unwrap_or_default() {
+        let sets: Vec<(String, Vec<Value>)> =
+            read.iter().map(|name| (name.clone(), before.values(name))).filter(|(_, set)| set.len() > 1).collect();
+        let combinations = self.combinations(&sets);
+        if !combinations.is_empty() {
+            let mut after = Way::default();
+            self.leave(&mut after);
+            for combination in combinations {
                 if self.exhausted() {
-                    return printed;
+                    break;
                 }
-                self.steps += 1 + before.variables.len() / 16;
-                let mut env = before.clone();
-                env.set(name, value);
-                let after = std::mem::replace(&mut self.env, env);
-                let traps = self.env.traps.len();
+                self.steps += 1 + (before.variables.len() + before.alternatives.len()) / 4;
+                self.enter(before.clone());
+                for (name, value) in combination {
+                    self.env.set(&name, value);
+                }
                 let reads = std::mem::take(&mut self.reads);
-                self.command_here(command);
+                run(self);
                 self.reads = reads;
-                if self.env.traps.len() > traps {
-                    self.ending(traps);
-                }
-                if words.is_empty() || !assignments.is_empty() || words.first().and_then(Word::literal).is_some() {
-                    let assigned = self.env.variables.iter().filter(|(key, value)| {
-                        *key != name && after.variables.contains_key(*key) && after.variables.get(*key) != Some(value)
-                    });
-                    found.extend(assigned.map(|(key, value)| (key.clone(), value.clone())));
-                }
-                self.env = after;
+                self.leave(&mut after);
             }
+            self.arrive(after);
         }
-        self.add_alternatives(found);
         // A substitution gives something else for each value too.
         self.reads.extend(read);
         printed
     }
 
-    pub(super) fn add_alternatives(&mut self, found: Vec<(String, Value)>) {
-        for (name, value) in found {
-            if !self.env.add_alternative(&name, value) {
-                self.limited("values of a variable");
-                self.env.set_text(&name, UNKNOWN);
-            }
+    /// All combinations but the first; where there are too many, each variable by itself, which is a finding.
+    fn combinations(&mut self, sets: &[(String, Vec<Value>)]) -> Vec<Vec<(String, Value)>> {
+        let all = sets.iter().fold(1_usize, |all, (_, values)| all.saturating_mul(values.len()));
+        if all > COMBINATIONS {
+            self.limited("combinations of values");
+            let single = |(name, values): &(String, Vec<Value>)| {
+                values.iter().skip(1).map(|value| vec![(name.clone(), value.clone())]).collect::<Vec<_>>()
+            };
+            return sets.iter().flat_map(single).take(COMBINATIONS).collect();
         }
+        let mut out: Vec<Vec<(String, Value)>> = vec![Vec::new()];
+        for (name, values) in sets {
+            let longer = |so_far: &Vec<(String, Value)>| {
+                values
+                    .iter()
+                    .map(|value| {
+                        let mut longer = so_far.clone();
+                        longer.push((name.clone(), value.clone()));
+                        longer
+                    })
+                    .collect::<Vec<_>>()
+            };
+            out = out.iter().flat_map(longer).collect();
+        }
+        out.split_off(1)
     }
 
-    /// Joins the variables of branches of which one ran: what differs may hold the value of any of them.
-    pub(super) fn join(&mut self, base: &Held, mut outcomes: Vec<Held>) {
-        let Some(last) = outcomes.pop() else {
-            self.env.hold(base.clone());
-            return;
-        };
-        self.env.hold(last);
-        for other in outcomes {
-            self.join_with(base, &other);
+    /// One state for two, of which one holds: what differs may be either.
+    pub(super) fn joined(&mut self, mut mine: Env, other: Env) -> Env {
+        mine.join_rest(&other);
+        let same = Rc::ptr_eq(&other.variables, &mine.variables) && Rc::ptr_eq(&other.alternatives, &mine.alternatives);
+        if same && mine.positional == other.positional {
+            return mine;
         }
-    }
-
-    pub(super) fn join_with(&mut self, base: &Held, other: &Held) {
-        if Rc::ptr_eq(&other.variables, &self.env.variables) && Rc::ptr_eq(&other.alternatives, &self.env.alternatives)
-        {
-            return;
-        }
-        self.steps += other.variables.len() / 16;
-        let mut found = Vec::new();
+        self.steps += other.variables.len() / 4;
+        let mut found: Vec<(String, Value)> = Vec::new();
         for (name, value) in other.variables.iter() {
-            let held = self.env.variables.get(name);
-            if held == Some(value) {
-                continue;
-            }
-            // The value that only this branch gave goes on; where another did, both do.
-            if held.is_none() || held == base.variables.get(name) && base.variables.get(name) != Some(value) {
-                let old = held.cloned();
-                let others = self.env.alternatives.get(name).cloned().unwrap_or_default();
-                self.env.set(name, value.clone());
-                found.extend(others.into_iter().chain(old).map(|value| (name.clone(), value)));
-            } else {
-                found.push((name.clone(), value.clone()));
+            match mine.variables.get(name) {
+                Some(held) if held == value => {}
+                Some(_) => found.push((name.clone(), value.clone())),
+                None => {
+                    Rc::make_mut(&mut mine.variables).insert(name.clone(), value.clone());
+                }
             }
         }
         for (name, values) in other.alternatives.iter() {
             found.extend(values.iter().map(|value| (name.clone(), value.clone())));
         }
-        self.add_alternatives(found);
+        match (&mine.positional, other.positional_value()) {
+            (Some(_), Some(value)) => found.push((POSITIONAL.to_owned(), value)),
+            // Whether they are known is open: what is known is judged.
+            (None, Some(_)) => mine.positional = other.positional.clone(),
+            _ => {}
+        }
+        for (name, value) in found {
+            self.add_alternative(&mut mine, &name, value);
+        }
+        mine
+    }
+
+    /// A word that is nothing but a name of something below the working directory.
+    fn is_plain(&self, value: &Value) -> bool {
+        let Value::Text(text) = value else { return false };
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c))
+            && !self.guard.has_program(text)
+            && !programs::DESTRUCTIVE.contains(&text.as_str())
+    }
+
+    /// One more value of a variable. Where there are too many, it is anything; of
+    /// numbers and plain names it is said that it is one.
+    pub(super) fn add_alternative(&mut self, env: &mut Env, name: &str, value: Value) {
+        let numeric = |value: &Value| match value {
+            Value::Text(text) => text.parse::<i64>().is_ok() || text.chars().eq([TOKEN]),
+            _ => false,
+        };
+        if env.add_alternative(name, value.clone()) {
+            return;
+        }
+        if name == POSITIONAL {
+            self.limited("values of a variable");
+            return;
+        }
+        if env.values(name).iter().chain([&value]).all(|value| numeric(value) || self.is_plain(value)) {
+            env.set_text(name, TOKEN);
+        } else {
+            self.limited("values of a variable");
+            env.set_text(name, UNKNOWN);
+        }
     }
 }

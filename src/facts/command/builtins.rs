@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use super::env::Value;
+use super::flow::{Moved, Way};
+use super::names;
 use super::notes::Act;
 use super::options::Options;
 use super::target::Kind;
-use super::text::{UNKNOWN, has_unknown, inert, is_known};
+use super::text::{UNKNOWN, has_unknown, inert, is_known, taint};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
@@ -16,21 +18,16 @@ const PATH_MAX: usize = 4096;
 /// Runs a builtin; `None` where the name is none, or one that is judged like a program.
 pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
     match name {
-        ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask"
-        | "return" | "exit" | "break" | "continue" | "getopts" | "enable" | "bind" | "complete" | "compgen"
-        | "compopt" | "logout" | "disown" | "suspend" | "let" | "dirs" | "hash" | "caller" | "ulimit" => {
+        ":" | "true" | "false" | "test" | "[" | "return" | "exit" | "logout" | "break" | "continue" | "let" => {
+            control(walker, name, args);
+            Some(String::new())
+        }
+        "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask" | "getopts" | "enable" | "bind" | "complete"
+        | "compgen" | "compopt" | "disown" | "suspend" | "dirs" | "hash" | "caller" | "ulimit" => {
             if name == "shift" {
                 shift(walker, args);
             }
-            if name == "bind" && args.first().is_some_and(|arg| arg == "-x") {
-                walker.run_text(args.get(1).and_then(|arg| arg.split_once(':')).map_or("", |(_, text)| text));
-            }
-            if name == "complete" || name == "compgen" {
-                let options = Options::read(args, "oAGWFCXPS", &[]);
-                for text in options.values('C') {
-                    walker.run_text(&text);
-                }
-            }
+            names::run(walker, name, args);
             Some(String::new())
         }
         "cd" | "pushd" => {
@@ -48,7 +45,9 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
                 if arg == "HISTFILE" {
                     walker.event("history-off");
                 }
-                walker.env.set(arg, Value::Unset);
+                let name = walker.name_operand(arg);
+                walker.env.set(&name, Value::Unset);
+                Rc::make_mut(&mut walker.env.functions).remove(&name);
             }
             Some(String::new())
         }
@@ -65,7 +64,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         "unalias" => Some(String::new()),
         "eval" => {
             let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
-            Some(walker.run_text(&args.join(" ")))
+            Some(walker.run_here(&args.join(" ")))
         }
         "source" | "." => Some(source(walker, args)),
         "trap" => {
@@ -73,8 +72,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             if let [text, _, ..] = args
                 && !text.starts_with('-')
             {
-                // It runs at the end, with the variables of then; a loop of signals can make it run now.
-                Rc::make_mut(&mut walker.env.traps).push(text.clone());
+                walker.set_trap(text, args.get(1..).unwrap_or_default());
             }
             Some(String::new())
         }
@@ -88,7 +86,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
         }
         "printf" if args.first().is_some_and(|arg| arg == "-v") => {
             let text = super::producers::printf(args.get(2..).unwrap_or_default());
-            walker.env.set_text(args.get(1)?, text);
+            walker.give(args.get(1)?, Value::Text(text));
             Some(String::new())
         }
         "command" => command(walker, args),
@@ -106,12 +104,43 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     }
 }
 
+/// Builtins that decide what runs next.
+fn control(walker: &mut Walker<'_>, name: &str, args: &[String]) {
+    let count = || args.first().and_then(|arg| arg.parse::<usize>().ok()).unwrap_or(1);
+    // The status that `return` and `exit` give.
+    let status = |walker: &Walker<'_>| match args.first() {
+        Some(arg) => arg.parse::<u64>().ok().map(|code| code % 256 == 0),
+        None => walker.last,
+    };
+    match name {
+        "false" => walker.status = Some(false),
+        "test" | "[" => walker.status = walker.test(args),
+        "return" => {
+            walker.status = status(walker);
+            walker.leave_function();
+        }
+        "exit" | "logout" => {
+            walker.status = status(walker);
+            walker.leave_shell();
+        }
+        "break" => walker.leave_loop(count(), false),
+        "continue" => walker.leave_loop(count(), true),
+        "let" => {
+            for arg in args {
+                walker.arithmetic_status(arg);
+            }
+        }
+        _ => walker.status = Some(true),
+    }
+}
+
 fn shift(walker: &mut Walker<'_>, args: &[String]) {
     let count = args.first().and_then(|arg| arg.parse::<usize>().ok()).unwrap_or(1);
+    walker.note_read("@");
     if let Some(items) = &walker.env.positional {
         let head = items.first().cloned().unwrap_or_default();
         let items = std::iter::once(head).chain(items.iter().skip(count.saturating_add(1)).cloned()).collect();
-        walker.env.positional = Some(Rc::new(items));
+        walker.env.set_positional(items);
     }
 }
 
@@ -125,16 +154,48 @@ fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
         },
         Some(path) => path.to_owned(),
     };
-    let target = walker.target(&destination);
-    let cwd =
-        if target.path.is_empty() || target.path.len() > PATH_MAX { UNKNOWN.to_string() } else { target.path.clone() };
-    let old = std::mem::replace(&mut walker.env.cwd, cwd);
-    // `cd` to a place that is always there does not fail.
-    let sure =
-        target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
-    walker.env.cwd_if_failed = (!sure).then(|| old.clone());
+    let others = std::mem::take(&mut walker.env.other_cwds);
+    let (target, sure) = enter(walker, &destination);
+    let old = std::mem::replace(&mut walker.env.cwd, target);
+    if !destination.starts_with('/') {
+        for other in &others {
+            let here = std::mem::replace(&mut walker.env.cwd, other.clone());
+            let (reached, _) = enter(walker, &destination);
+            walker.env.cwd = here;
+            walker.env.may_be_in(reached);
+        }
+    }
+    if let Some(Value::Text(places)) = walker.env.get("CDPATH").cloned()
+        && !destination.starts_with(['/', '.'])
+    {
+        for place in places.split(':').filter(|place| !place.is_empty() && *place != ".").take(8) {
+            let (reached, _) = enter(walker, &format!("{place}/{destination}"));
+            walker.env.may_be_in(reached);
+        }
+    }
+    if !sure {
+        let reached = walker.env.other_cwds.clone();
+        walker.moved = Some(Moved { cwd: old.clone(), others: others.clone(), reached });
+        walker.env.may_be_in(old.clone());
+        for other in others {
+            walker.env.may_be_in(other);
+        }
+    }
+    walker.status = sure.then_some(true);
     walker.env.old_cwd = Some(old.clone());
     walker.env.set_text("OLDPWD", old);
+}
+
+/// Where `cd` leads to, and whether it can be relied on to get there.
+fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
+    let target = walker.target(destination);
+    if target.path.is_empty() || target.path.len() > PATH_MAX {
+        return (UNKNOWN.to_string(), false);
+    }
+    // Places that are always there.
+    let sure =
+        target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
+    (target.path, sure)
 }
 
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
@@ -143,12 +204,12 @@ fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
     while let Some((arg, tail)) = rest.split_first() {
         if arg == "--" {
             let items = std::iter::once("bash".to_owned()).chain(tail.iter().cloned()).collect();
-            walker.env.positional = Some(Rc::new(items));
+            walker.env.set_positional(items);
             return String::new();
         }
         if !arg.starts_with('-') && !arg.starts_with('+') {
             let items = std::iter::once("bash".to_owned()).chain(rest.iter().cloned()).collect();
-            walker.env.positional = Some(Rc::new(items));
+            walker.env.set_positional(items);
             break;
         }
         tracing |= arg.starts_with('-') && arg.contains('x') || arg == "xtrace";
@@ -174,31 +235,54 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
     let target = walker.target(path);
     let span = walker.span.clone();
     walker.notes.path(&target, Access::Read, span);
-    // What a program prints to be sourced (`source <(kubectl completion bash)`) is common and unknown.
+    for text in walker.older.get(&target.path).cloned().unwrap_or_default() {
+        walker.subshell(|walker| walker.run_text(&text));
+    }
     let run = |walker: &mut Walker<'_>, text: &str| match text {
+        // What a program prints to be sourced (`source <(kubectl completion bash)`) is common and unknown.
         text if has_unknown(text) && !text.contains(super::text::FETCHED) => String::new(),
-        text => walker.run_text(text),
+        text => {
+            walker.returns.push(Way::default());
+            let printed = walker.run_here(text);
+            let mut way = walker.returns.pop().unwrap_or_default();
+            walker.leave(&mut way);
+            walker.arrive(way);
+            printed
+        }
     };
-    if path == "/dev/stdin" {
-        let input = walker.env.stdin.clone();
-        return input.map(|text| run(walker, &text)).unwrap_or_default();
+    if names::descriptor(&target.path).is_some() {
+        let text = walker.content(&target);
+        return run(walker, &text);
     }
     walker.with_file(&target, run).unwrap_or_default()
 }
 
 fn read(walker: &mut Walker<'_>, args: &[String]) {
     let options = Options::read(args, "adinNptu", &[]);
-    let line = match walker.env.stdin.clone() {
+    let descriptor = options.values('u').first().and_then(|number| number.parse::<u32>().ok()).filter(|fd| *fd != 0);
+    let input: Option<Rc<str>> = match descriptor {
+        Some(number) => walker.env.descriptors.get(&number).map(|text| text.as_str().into()),
+        None => walker.env.stdin.clone(),
+    };
+    walker.status = input.as_deref().filter(|text| !has_unknown(text)).map(|text| text.contains('\n'));
+    let line = match input {
         Some(text) => {
             let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
-            walker.env.stdin = Some(rest.into());
+            // Where a line is unknown, more of its kind may follow.
+            let more = if rest.is_empty() { taint(line) } else { rest.to_owned() };
+            match descriptor {
+                Some(number) => {
+                    Rc::make_mut(&mut walker.env.descriptors).insert(number, more);
+                }
+                None => walker.env.stdin = Some(more.into()),
+            }
             line.to_owned()
         }
         None => UNKNOWN.to_string(),
     };
     if let Some(name) = options.values('a').first() {
         let items = line.split_whitespace().enumerate().map(|(i, word)| (i.to_string(), word.to_owned())).collect();
-        walker.env.set(name, Value::Array(items));
+        walker.give(name, Value::Array(items));
         return;
     }
     let names = if options.operands.is_empty() { vec!["REPLY".to_owned()] } else { options.operands };
@@ -217,7 +301,7 @@ fn read(walker: &mut Walker<'_>, args: &[String]) {
         };
         // Whatever cannot be known of the line cannot be known of its words.
         let value = if value.is_empty() && !is_known(&line) { UNKNOWN.to_string() } else { value.to_owned() };
-        walker.env.set_text(name, value);
+        walker.give(name, Value::Text(value));
     }
 }
 
@@ -233,7 +317,7 @@ fn mapfile(walker: &mut Walker<'_>, args: &[String]) {
         }
         _ => Value::Text(UNKNOWN.to_string()),
     };
-    walker.env.set(name, value);
+    walker.give(name, value);
 }
 
 /// `command -v name` prints where the name is; anything else runs it past functions.

@@ -293,7 +293,7 @@ fn process(walker: &mut Walker<'_>, name: &str, last: &str, args: &[Value]) -> V
     Value::Text(walker.subshell(|walker| {
         if let Some(directory) = directory {
             walker.env.cwd = walker.target(&directory).path;
-            walker.env.cwd_if_failed = None;
+            walker.env.other_cwds.clear();
         }
         match argv {
             Ok(argv) => walker.exec_texts(argv),

@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use super::env::Value;
 use super::expand::Field;
+use super::flow::Way;
 use super::notes::Act;
 use super::programs;
 use super::sites::SiteKind;
-use super::syntax::{Assignment, Word};
+use super::syntax::{Assignment, Command, Word};
 use super::target::Kinds;
-use super::text::{FETCHED, SECRET, UNKNOWN, has_glob, has_unknown, inert, matches, show};
+use super::text::{FETCHED, SECRET, UNKNOWN, has_glob, has_unknown, inert, is_known, matches, show};
 use super::walk::Walker;
 use super::{builtins, interpreters, producers, shells, variables, wrappers};
 use crate::facts::path::Access;
@@ -20,6 +21,8 @@ const DECLARATIONS: &[&str] = &["export", "declare", "typeset", "local", "readon
 impl Walker<'_> {
     pub(super) fn simple(&mut self, assignments: &[Assignment], words: &[Word]) -> String {
         let Some(first) = words.first() else {
+            // The status is that of the last substitution, if there is one.
+            self.status = Some(true);
             for assignment in assignments {
                 self.assign(assignment);
             }
@@ -63,32 +66,51 @@ impl Walker<'_> {
 
     /// `export`, `declare` and their like: assignments, as the grammar sees them.
     fn declare(&mut self, words: &[Word]) {
-        let references = words.iter().filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('n'));
-        let local = words.first().and_then(Word::literal).is_some_and(|name| name != "export" && name != "readonly")
-            && !words.iter().skip(1).filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('g'));
+        let builtin = words.first().and_then(Word::literal).unwrap_or_default();
+        let options: String =
+            words.iter().skip(1).filter_map(Word::literal).filter(|word| word.starts_with('-')).collect();
+        let local = !matches!(builtin, "export" | "readonly") && !options.contains('g');
+        let (references, integer) = (options.contains('n'), options.contains('i'));
         for word in words.iter().skip(1) {
+            let assignment = word.as_assignment();
+            let name = assignment.as_ref().map_or_else(|| word.literal(), |found| Some(found.name.as_str()));
+            let name = name.unwrap_or_default().to_owned();
             if local {
-                let name =
-                    word.as_assignment().map(|found| found.name.clone()).or_else(|| word.literal().map(Into::into));
-                self.hide(name.unwrap_or_default());
+                self.hide(name.clone());
             }
-            match word.as_assignment() {
+            if integer && !name.starts_with('-') {
+                Rc::make_mut(&mut self.env.integers).insert(name);
+            }
+            match assignment {
                 Some(assignment) if references => {
                     let name = self.text(&assignment.value);
                     Rc::make_mut(&mut self.env.references).insert(assignment.name, name);
                 }
                 Some(assignment) => self.assign(&assignment),
                 None => {
-                    let fields = self.expand(std::slice::from_ref(word));
-                    for field in fields {
-                        if let Some((name, value)) = field.text.split_once('=') {
-                            self.env.set_text(name, value);
-                        }
+                    for field in self.expand(std::slice::from_ref(word)) {
+                        self.declare_text(&field.text, references, integer);
                     }
                 }
             }
         }
-        self.notes.program(words.first().and_then(Word::literal).unwrap_or_default());
+        self.notes.program(builtin);
+        self.status = None;
+    }
+
+    /// An operand of `declare` that only its expansion made an assignment.
+    fn declare_text(&mut self, text: &str, references: bool, integer: bool) {
+        let Some((name, value)) = text.split_once('=') else {
+            self.name_operand(text);
+            return;
+        };
+        let name = name.trim_end_matches('+');
+        if references {
+            Rc::make_mut(&mut self.env.references).insert(name.to_owned(), value.to_owned());
+            return;
+        }
+        let value = if integer { self.arithmetic_text(value) } else { inert(value) };
+        self.give(name, Value::Text(value));
     }
 
     /// A variable that ends with the function at hand.
@@ -146,11 +168,35 @@ impl Walker<'_> {
         let Some(name) = self.program_of(&head.text) else {
             return self.unknown_program(&head.text, &args);
         };
-        if let Some(body) = self.env.functions.get(&name).cloned() {
-            self.site_is(SiteKind::Function);
-            return self.call(&name, &body, &argv);
+        self.last = self.status.take();
+        match self.env.functions.get(&name).cloned() {
+            None => self.run_program(&name, &head.text, &args),
+            Some(bodies) => {
+                self.site_is(SiteKind::Function);
+                self.call_one_of(&name, &bodies, &argv, &args)
+            }
         }
-        self.run_program(&name, &head.text, &args)
+    }
+
+    /// Calls what a name may be: one function, several where branches defined them, or a program too.
+    fn call_one_of(&mut self, name: &str, bodies: &[Option<Rc<Command>>], argv: &[Field], args: &[String]) -> String {
+        let written = argv.first().map_or(name, |field| field.text.as_str());
+        let before = self.env.clone();
+        let mut after = Way::default();
+        let mut printed = String::new();
+        for (i, body) in bodies.iter().enumerate() {
+            self.enter(before.clone());
+            let text = match body {
+                Some(body) => self.call(name, body, argv),
+                None => self.run_program(name, written, args),
+            };
+            if i == 0 {
+                printed = text;
+            }
+            self.leave(&mut after);
+        }
+        self.arrive(after);
+        printed
     }
 
     fn run_program(&mut self, name: &str, written: &str, args: &[String]) -> String {
@@ -165,6 +211,9 @@ impl Walker<'_> {
         }
         self.notes.program(name);
         super::projects::run(self, name, args);
+        if name == "kill" && !self.env.traps.is_empty() {
+            self.signalled();
+        }
         if let [only] = args
             && (only == "--help" || only == "--version")
         {
@@ -192,12 +241,15 @@ impl Walker<'_> {
         self.hosts(args);
         if !programs::is_familiar(name) && acts.is_empty() {
             self.hidden_command(args);
+            let argv = std::iter::once(name).chain(args.iter().map(String::as_str));
+            let argv: Vec<Field> = argv.map(|text| Field { text: text.to_owned(), span: self.span.clone() }).collect();
+            self.not_found(name, &argv);
         }
         producers::output(self, name, args)
     }
 
     /// The program that a name stands for: its base name, through copies and links that the command made itself.
-    fn program_of(&mut self, text: &str) -> Option<String> {
+    pub(super) fn program_of(&mut self, text: &str) -> Option<String> {
         if text.is_empty() {
             return None;
         }
@@ -216,10 +268,19 @@ impl Walker<'_> {
                 .map(str::to_owned);
         }
         if text.contains('/') {
+            let own = self.target_itself(text).path;
             let path = self.target(text).path;
-            if let Some(name) = self.binaries.get(&path) {
+            if let Some(name) = self.binaries.get(&own).or_else(|| self.binaries.get(&path)) {
                 return Some(name.clone());
             }
+            if path != own
+                && let Some(base) = path.rsplit('/').next().filter(|base| is_known(base) && !base.is_empty())
+            {
+                return Some(base.to_owned());
+            }
+        }
+        if let Some(name) = self.binaries.get(text) {
+            return Some(name.clone());
         }
         // `=rm` is the path of rm in zsh.
         if let Some(rest) = base.strip_prefix('=')
@@ -255,6 +316,9 @@ impl Walker<'_> {
     /// A file that the command itself wrote, run by its name.
     fn own_script(&mut self, written: &str, args: &[String]) -> Option<String> {
         let target = self.target(written);
+        for text in self.older.get(&target.path).cloned().unwrap_or_default() {
+            self.subshell(|walker| walker.run_text(&text));
+        }
         let text = self.files.get(&target.path)?.clone();
         let span = self.span.clone();
         self.notes.path(&target, Access::Execute, span);
@@ -318,8 +382,10 @@ impl Walker<'_> {
     /// Effects on paths that arguments name, judged under a program's name.
     pub(super) fn acts(&mut self, effect: &'static str, paths: &[String], recursive: bool, access: Access) -> Vec<Act> {
         let mut acts = Vec::new();
+        // A link's own name is what these act on.
+        let itself = matches!(effect, "delete" | "move" | "link" | "inspect");
         for path in paths {
-            let target = self.target(path);
+            let target = if itself { self.named_target(path) } else { self.target(path) };
             let span = self.span.clone();
             self.notes.path(&target, access, span);
             acts.push(Act::new(effect, target.kinds).recursive(recursive || self.recursing));

@@ -1,10 +1,8 @@
 //! Words to fields: every expansion of bash, on abstract text.
 
-use std::rc::Rc;
-
 use super::braces;
 use super::env::Value;
-use super::syntax::{Assignment, Parameter, Part, Span, Word};
+use super::syntax::{Parameter, Part, Span, Word};
 use super::text::{
     CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_unknown, inert, is_known, matches_within, taint,
 };
@@ -75,7 +73,7 @@ fn finish(mut text: String) -> String {
 }
 
 /// What a parameter holds.
-enum Held {
+pub(super) enum Held {
     Text(String),
     /// `$@` and `${a[@]}`; joined into one where `star` and quoted.
     List {
@@ -148,7 +146,7 @@ impl Walker<'_> {
     }
 
     /// A word as a pattern: its unquoted globs are alive.
-    fn pattern(&mut self, word: &Word) -> String {
+    pub(super) fn pattern(&mut self, word: &Word) -> String {
         let mut fields = self.fields(word.span.clone(), true);
         fields.separators.clear();
         self.parts(&word.parts, false, true, &mut fields);
@@ -294,7 +292,14 @@ impl Walker<'_> {
             return self.indirect(parameter);
         }
         let index = parameter.index.as_ref().map(|word| self.text(word));
-        self.variable(&parameter.name, index.as_deref())
+        let Some(text) = index else { return self.variable(&parameter.name, None) };
+        match self.variable(&parameter.name, Some(&text)) {
+            Held::Unset | Held::Unknown if !parameter.name.is_empty() => {
+                let index = self.index(&text);
+                self.variable(&parameter.name, Some(&index))
+            }
+            held => held,
+        }
     }
 
     /// `${!name}` is the variable that `name` names; `${!name[@]}` are its keys.
@@ -308,16 +313,29 @@ impl Walker<'_> {
             };
         }
         match self.variable(&parameter.name, None) {
-            Held::Text(name) if is_known(&name) && !name.is_empty() => match name.split_once('[') {
-                Some((name, index)) => self.variable(name, Some(index.trim_end_matches(']'))),
-                None => self.variable(&name, None),
-            },
+            Held::Text(name) if is_known(&name) && !name.is_empty() => self.named(&name),
             _ => Held::Unknown,
         }
     }
 
-    fn variable(&mut self, name: &str, index: Option<&str>) -> Held {
+    /// The variable of a name that is known as text, whose subscript is code.
+    fn named(&mut self, name: &str) -> Held {
+        match name.split_once('[') {
+            Some((_, index)) => {
+                let index = index.trim_end_matches(']').to_owned();
+                let name = self.name_operand(name);
+                let index = if matches!(index.as_str(), "@" | "*") { index } else { self.index(&index) };
+                self.variable(&name, Some(&index))
+            }
+            None => self.variable(name, None),
+        }
+    }
+
+    pub(super) fn variable(&mut self, name: &str, index: Option<&str>) -> Held {
         self.note_read(name);
+        if let Some(other) = self.env.references.get(name).filter(|other| other.contains('[')).cloned() {
+            return self.named(&other);
+        }
         let positional = self.env.positional.clone();
         match name {
             "@" | "*" => {
@@ -513,103 +531,7 @@ impl Walker<'_> {
     /// Runs the commands inside an arithmetic expression; the value where it is simple.
     pub(super) fn arithmetic(&mut self, word: &Word) -> String {
         let text = self.text(word);
-        super::arithmetic::evaluate(&text, &|name| match self.env.get(name) {
-            Some(Value::Text(text)) => text.trim().parse().ok(),
-            _ => None,
-        })
-        .map_or_else(|| TOKEN.to_string(), |value| value.to_string())
-    }
-
-    // Assignments.
-
-    pub(super) fn assign(&mut self, assignment: &Assignment) {
-        let index = assignment.index.as_ref().map(|word| self.text(word));
-        if let [Part::Array(words)] = assignment.value.parts.as_slice() {
-            self.assign_array(assignment, words);
-            return;
-        }
-        let value = self.assigned_text(&assignment.value);
-        if matches!(self.env.get(&assignment.name), Some(Value::Array(_))) {
-            self.assign_item(assignment, index, value);
-            return;
-        }
-        let old = self.env.get(&assignment.name).cloned();
-        let value = match (old, index) {
-            (_, Some(index)) => Value::Array(vec![(index, value)]),
-            (Some(Value::Text(old)), None) if assignment.append => Value::Text(self.bounded(old + &value)),
-            (_, None) => Value::Text(value),
-        };
-        self.env.set(&assignment.name, value);
-        self.environment_changed(&assignment.name, assignment.span.clone());
-    }
-
-    /// Sets one item of an array that is there already.
-    fn assign_item(&mut self, assignment: &Assignment, index: Option<String>, value: String) {
-        let index = index.unwrap_or_else(|| "0".to_owned());
-        let (most, longest) = (self.limits.words, self.text_limit());
-        let name = self.env.references.get(&assignment.name).unwrap_or(&assignment.name);
-        let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
-        self.expanded += value.len();
-        let full = items.len() >= most;
-        let fits = match items.iter_mut().find(|(key, _)| *key == index) {
-            Some((_, old)) if assignment.append && old.len() + value.len() > longest => {
-                *old = UNKNOWN.to_string();
-                false
-            }
-            Some((_, old)) if assignment.append => {
-                old.push_str(&value);
-                self.expanded += old.len();
-                true
-            }
-            Some((_, old)) => {
-                *old = value;
-                true
-            }
-            None if full => false,
-            None => {
-                items.push((index, value));
-                true
-            }
-        };
-        if !fits {
-            self.limited("size of an array");
-        }
-    }
-
-    /// The value of an assignment: tildes count after each colon too.
-    fn assigned_text(&mut self, word: &Word) -> String {
-        let text = self.text(word);
-        if !text.contains(":~") {
-            return text;
-        }
-        let home = self.home();
-        text.replace(":~/", &format!(":{home}/"))
-    }
-
-    fn assign_array(&mut self, assignment: &Assignment, words: &[Word]) {
-        let mut items = match self.env.get(&assignment.name) {
-            Some(Value::Array(items)) if assignment.append => items.clone(),
-            Some(Value::Text(text)) if assignment.append => vec![("0".to_owned(), text.clone())],
-            _ => Vec::new(),
-        };
-        let mut next = items.len();
-        for word in words {
-            for field in self.expand(std::slice::from_ref(word)) {
-                if items.len() >= self.limits.words {
-                    self.limited("size of an array");
-                    break;
-                }
-                let text = inert(&field.text);
-                match text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-                    Some((key, value)) => items.push((key.to_owned(), value.to_owned())),
-                    None => {
-                        items.push((next.to_string(), text));
-                        next += 1;
-                    }
-                }
-            }
-        }
-        self.env.set(&assignment.name, Value::Array(items));
+        self.arithmetic_text(&text)
     }
 }
 

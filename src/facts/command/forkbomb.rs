@@ -13,7 +13,7 @@ fn list_of(command: &Command) -> Vec<&List> {
         Kind::If { branches, otherwise } => {
             branches.iter().flat_map(|(a, b)| [a, b]).chain(otherwise.as_ref()).collect()
         }
-        Kind::While { condition, body } => vec![condition, body],
+        Kind::While { condition, body, .. } => vec![condition, body],
         Kind::For { body, .. } | Kind::ArithmeticFor { body, .. } => vec![body],
         _ => Vec::new(),
     }

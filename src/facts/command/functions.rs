@@ -1,30 +1,88 @@
 //! Functions: defined, called, their locals.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::env::{Env, POSITIONAL, Value};
 use super::expand::Field;
+use super::flow::Way;
 use super::syntax::Command;
-use super::text::UNKNOWN;
+use super::text::{UNKNOWN, has_unknown};
 use super::walk::Walker;
+
+/// How many calls of one function inside each other are followed with the arguments that they get.
+const RECURSION: usize = 8;
+
+/// A function being called.
+pub(super) struct Call {
+    pub name: String,
+    /// Its name and arguments.
+    pub items: Rc<Vec<String>>,
+    pub variables: Rc<HashMap<String, Value>>,
+}
 
 impl Walker<'_> {
     pub(super) fn define(&mut self, name: &str, body: &Rc<Command>) {
-        Rc::make_mut(&mut self.env.functions).insert(name.to_owned(), Rc::clone(body));
+        Rc::make_mut(&mut self.env.functions).insert(name.to_owned(), vec![Some(Rc::clone(body))]);
         if super::forkbomb::is_bomb(name, body) {
             self.event("fork-bomb");
         }
     }
 
+    /// Calls a function. What a name may be besides a function is left to the caller.
     pub(super) fn call(&mut self, name: &str, body: &Rc<Command>, argv: &[Field]) -> String {
-        if self.calls.iter().filter(|call| *call == name).count() >= 2 {
-            // Recursion: its body is judged already.
+        let mut items: Vec<String> = argv.iter().map(|field| field.text.clone()).collect();
+        let active = self.calls.iter().filter(|call| call.name == name).count();
+        let again = |call: &Call, items: &[String], env: &Env| {
+            call.name == name
+                && call.items.as_slice() == items
+                && (Rc::ptr_eq(&call.variables, &env.variables) || call.variables == env.variables)
+        };
+        if active >= RECURSION && items.len() > 1 {
+            // Whatever the deeper calls get.
+            items.truncate(1);
+            items.push(UNKNOWN.to_string());
+        }
+        let items = Rc::new(items);
+        if active > 0 && self.calls.iter().any(|call| again(call, &items, &self.env)) {
+            // The same call is being judged already.
             return UNKNOWN.to_string();
         }
-        self.calls.push(name.to_owned());
-        let items = argv.iter().map(|field| field.text.clone()).collect();
-        let saved = self.env.positional.replace(Rc::new(items));
+        if active > RECURSION + 2 {
+            if !items.iter().skip(1).all(|item| has_unknown(item)) {
+                self.limited("depth of a recursion");
+            }
+            return UNKNOWN.to_string();
+        }
+        let variables = Rc::clone(&self.env.variables);
+        self.calls.push(Call { name: name.to_owned(), items: Rc::clone(&items), variables });
+        let outer = self.env.positional_value();
+        let others = self.env.alternatives.get(POSITIONAL).cloned();
+        self.env.set_positional(items.to_vec());
         self.locals.push(Vec::new());
+        self.returns.push(Way::default());
+        let loops = std::mem::take(&mut self.loops);
         let printed = self.command(body);
+        self.loops = loops;
+        let mut way = self.returns.pop().unwrap_or_default();
+        self.leave(&mut way);
+        self.arrive(way);
+        self.restore_locals();
+        match outer {
+            Some(value) => self.env.set(POSITIONAL, value),
+            None => {
+                self.env.set_positional(Vec::new());
+                self.env.positional = None;
+            }
+        }
+        if let Some(others) = others {
+            Rc::make_mut(&mut self.env.alternatives).insert(POSITIONAL.to_owned(), others);
+        }
+        self.calls.pop();
+        printed
+    }
+
+    fn restore_locals(&mut self) {
         for (name, value, others) in self.locals.pop().unwrap_or_default().into_iter().rev() {
             let variables = Rc::make_mut(&mut self.env.variables);
             match value {
@@ -37,8 +95,5 @@ impl Walker<'_> {
                 None => alternatives.remove(&name),
             };
         }
-        self.env.positional = saved;
-        self.calls.pop();
-        printed
     }
 }

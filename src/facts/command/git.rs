@@ -86,7 +86,7 @@ fn command(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
             }
             "-C" => {
                 walker.env.cwd = walker.target(value).path;
-                walker.env.cwd_if_failed = None;
+                walker.env.other_cwds.clear();
                 i += 1;
             }
             "--work-tree" => {

@@ -28,7 +28,7 @@ pub(super) fn make(walker: &mut Walker<'_>, args: &[String]) {
         for dir in options.values('C').into_iter().chain(options.long_values("directory")) {
             let target = walker.target(&dir);
             walker.env.cwd = if target.is_known() { target.path } else { UNKNOWN.to_string() };
-            walker.env.cwd_if_failed = None;
+            walker.env.other_cwds.clear();
         }
         for text in options.long_values("eval").into_iter().chain(options.values('E')) {
             run(walker, &text, &options.operands);

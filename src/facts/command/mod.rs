@@ -3,7 +3,8 @@
 
 //!
 //! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
-//! `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
+//! `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving
+//! words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and links (`names`, `links`). `exec`
 //! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
 //! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
@@ -23,12 +24,14 @@
 
 mod alternatives;
 mod arithmetic;
+mod assign;
 mod braces;
 mod branches;
 mod builtins;
 mod call_names;
 mod call_values;
 mod calls;
+mod conditions;
 mod consoles;
 mod databases;
 mod env;
@@ -36,19 +39,24 @@ mod exec;
 mod expand;
 mod files;
 mod find;
+mod flow;
 mod forkbomb;
 mod functions;
 mod git;
 mod inline;
 mod inline_eval;
 mod inline_lex;
+#[cfg(test)]
+mod interpreter_tests;
 mod interpreters;
 mod launchers;
 mod limits;
+mod links;
 mod lisp;
 mod machine;
 mod makefile;
 mod multiplexers;
+mod names;
 mod network;
 mod notes;
 mod options;

@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use super::limits::Limits;
 use super::parse_word::Quoting;
-use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
+use super::syntax::{
+    Arm, Command, Connector, Item, Kind, List, Next, Part, Pipeline, Redirect, RedirectOperator, Span, Word,
+};
 
 /// What could be parsed, and what stopped the parser.
 #[derive(Debug)]
@@ -240,7 +242,7 @@ impl<'s> Parser<'s> {
         }
         let span = self.span(start);
         let word = if pending.quoted {
-            Word { parts: vec![super::syntax::Part::Quoted(body)], span }
+            Word { parts: vec![Part::Quoted(body)], span }
         } else {
             let mut inner = self.inner(&body, start);
             inner.fixed = Some(span);
@@ -377,12 +379,12 @@ impl<'s> Parser<'s> {
 
     fn pipeline(&mut self) -> Result<Pipeline> {
         let mut commands = Vec::new();
-        self.pipeline_prefix();
+        let negated = self.pipeline_prefix();
         loop {
             commands.push(self.command()?);
             self.blanks();
             if self.ahead("||") || !(self.eat("|&") || self.eat("|")) {
-                return Ok(Pipeline { commands });
+                return Ok(Pipeline { commands, negated });
             }
             self.newlines()?;
             // `a | ! b` is accepted by newer shells.
@@ -390,11 +392,16 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn pipeline_prefix(&mut self) {
+    /// `!` and `time`; whether the status is turned round.
+    fn pipeline_prefix(&mut self) -> bool {
+        let mut negated = false;
         loop {
             self.blanks();
             match self.reserved() {
-                "!" => self.pos += 1,
+                "!" => {
+                    self.pos += 1;
+                    negated = !negated;
+                }
                 "time" => {
                     self.pos += 4;
                     self.blanks();
@@ -408,7 +415,7 @@ impl<'s> Parser<'s> {
                         }
                     }
                 }
-                _ => return,
+                _ => return negated,
             }
         }
     }
@@ -467,7 +474,7 @@ impl<'s> Parser<'s> {
             "if" => self.if_clause()?,
             "while" | "until" => {
                 let condition = self.list()?;
-                Kind::While { condition, body: self.do_group()? }
+                Kind::While { until: word == "until", condition, body: self.do_group()? }
             }
             "for" | "select" => self.for_clause()?,
             "case" => self.case_clause()?,
@@ -622,11 +629,20 @@ impl<'s> Parser<'s> {
             if !self.eat(")") {
                 return self.error("a pattern of `case` is not closed");
             }
-            arms.push((patterns, self.list()?));
+            let list = self.list()?;
             self.newlines()?;
-            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.reserved() != "esac" {
+            let next = if self.eat(";;&") {
+                Next::Test
+            } else if self.eat(";;") {
+                Next::End
+            } else if self.eat(";&") {
+                Next::Run
+            } else if self.reserved() == "esac" {
+                Next::End
+            } else {
                 return self.error("`case` is not closed");
-            }
+            };
+            arms.push(Arm { patterns, list, next });
         }
     }
 
@@ -673,17 +689,23 @@ impl<'s> Parser<'s> {
             if self.keyword("]]") || self.ahead("]])") && self.eat("]]") || self.ahead("]]&") && self.eat("]]") {
                 return Ok(words);
             }
+            let start = self.pos;
             if self.keyword("=~") {
+                words.push(Word { parts: vec![Part::Literal("=~".to_owned())], span: self.span(start) });
                 self.blanks();
                 words.push(self.regex_word()?);
                 continue;
             }
             match self.word()? {
                 Some(word) => words.push(word),
-                None => match self.peek() {
-                    Some(b'(' | b')' | b'<' | b'>' | b'&' | b'|' | b'!') => self.pos += 1,
-                    _ => return self.error("`[[` is not closed"),
-                },
+                None => {
+                    const OPERATORS: &[&str] = &["&&", "||", "(", ")", "<", ">"];
+                    let start = self.pos;
+                    let Some(operator) = OPERATORS.iter().find(|operator| self.eat(operator)) else {
+                        return self.error("`[[` is not closed");
+                    };
+                    words.push(Word { parts: vec![Part::Literal((*operator).to_owned())], span: self.span(start) });
+                }
             }
         }
     }

@@ -366,7 +366,9 @@ impl Parser<'_> {
                     open -= 1;
                     self.pos += 1;
                     if open == 0 {
+                        // The empty text marks a pattern that is less than `*`.
                         out.literal.push('*');
+                        out.push(Part::Quoted(String::new()));
                         return Ok(());
                     }
                 }

@@ -18,6 +18,16 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
         | "zcat" | "gunzip" | "bat" | "fold" | "fmt" | "iconv" | "dos2unix" => {
             files(walker, name, args, input.as_deref())
         }
+        "dd" => copied(walker, args, input.as_deref()),
+        "rsync" => {
+            let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+            if let Some((destination, sources)) = operands.split_last() {
+                for source in sources {
+                    super::programs::remember_copy(walker, source, destination);
+                }
+            }
+            String::new()
+        }
         "base64" | "openssl" | "base32" => decode(walker, name, args, input.as_deref()),
         "xxd" => hexadecimal(args, input.as_deref(), walker),
         "rev" => of_input(input.as_deref(), |text| {
@@ -87,6 +97,18 @@ const SETUP: &[&str] = &[
     "profile",
 ];
 
+/// dd(1): what it reads goes where it writes.
+fn copied(walker: &mut Walker<'_>, args: &[String], input: Option<&str>) -> String {
+    let operand = |key: &str| args.iter().find_map(|arg| arg.strip_prefix(key));
+    let text = match operand("if=") {
+        Some(path) => walker.content(&walker.target(path)),
+        None => input.map_or_else(|| UNKNOWN.to_string(), str::to_owned),
+    };
+    let Some(path) = operand("of=") else { return text };
+    walker.store(path, text, false);
+    String::new()
+}
+
 fn of_input(input: Option<&str>, transform: impl Fn(&str) -> String) -> String {
     match input {
         Some(text) if is_known(text) => transform(text),
@@ -154,7 +176,7 @@ fn convert(conversion: char, arg: &str, out: &mut String) {
     let number = |arg: &str| -> Option<i64> {
         match arg.strip_prefix(['\'', '"']) {
             Some(quoted) => quoted.chars().next().map(|c| i64::from(u32::from(c))),
-            None => super::arithmetic::evaluate(arg, &|_| None),
+            None => super::arithmetic::evaluate(arg, &mut super::arithmetic::Constants),
         }
     };
     match conversion {

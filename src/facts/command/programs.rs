@@ -387,7 +387,7 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
 }
 
 /// A copy, link or move of a program or of a file that is known.
-fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
+pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
     let from = walker.target(source);
     let to = walker.target(destination);
     if !from.is_known() || !to.is_known() {
@@ -420,6 +420,7 @@ fn link(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         walker.acts(if forced { "overwrite" } else { "link" }, std::slice::from_ref(name), false, Access::Write);
     for source in sources {
         remember_copy(walker, source, name);
+        walker.remember_link(source, name, options.has('s') || options.has_long("symbolic", 2));
         let kinds = walker.kinds_of(source);
         acts.push(Act::new("link-to", kinds));
     }

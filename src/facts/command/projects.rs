@@ -115,7 +115,7 @@ fn in_package(walker: &mut Walker<'_>, dir: Option<&str>, scripts: &[String], gi
             }
             walker.subshell(|walker| {
                 walker.env.cwd = parent(&file.path);
-                walker.env.cwd_if_failed = None;
+                walker.env.other_cwds.clear();
                 walker.run_text(&line)
             });
         }
@@ -204,7 +204,7 @@ fn run_recipe(
     let lines: Vec<String> = recipe.body.iter().map(|line| interpolated(line, &known)).collect();
     walker.subshell(|walker| {
         walker.env.cwd = parent(&file.path);
-        walker.env.cwd_if_failed = None;
+        walker.env.other_cwds.clear();
         if lines.first().is_some_and(|line| line.starts_with("#!")) {
             let text = lines.join("\n");
             let mut argv = super::scripts::interpreter(&text);

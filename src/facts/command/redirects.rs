@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use super::names;
 use super::notes::Act;
 use super::syntax::{List, Part, Redirect, RedirectOperator, Span, Word};
 use super::target::{Kind as Place, Target};
-use super::text::{FETCHED, SECRET, UNKNOWN};
+use super::text::{FETCHED, PROGRAM, SECRET, UNKNOWN};
 use super::walk::Walker;
 use crate::facts::path::Access;
 
@@ -126,6 +127,19 @@ impl Walker<'_> {
             return;
         }
         self.persisted(&target, &text);
+        if let Some(program) = text.strip_prefix(PROGRAM) {
+            self.binaries.insert(target.path, program.to_owned());
+            return;
+        }
+        self.binaries.remove(&target.path);
+        if self.unsure
+            && let Some(old) = self.files.get(&target.path).cloned()
+        {
+            let older = self.older.entry(target.path.clone()).or_default();
+            if older.len() < 4 {
+                older.push(old);
+            }
+        }
         let entry = self.files.entry(target.path).or_default();
         if append { entry.push_str(&text) } else { *entry = text }
     }
@@ -141,6 +155,20 @@ impl Walker<'_> {
     pub(super) fn content(&self, target: &Target) -> String {
         if let Some(text) = self.files.get(&target.path) {
             return text.clone();
+        }
+        if let Some(number) = names::descriptor(&target.path) {
+            let text = if number == 0 {
+                self.env.stdin.as_deref()
+            } else {
+                self.env.descriptors.get(&number).map(String::as_str)
+            };
+            return text.map_or_else(|| UNKNOWN.to_string(), str::to_owned);
+        }
+        if let Some(name) = self.binaries.get(&target.path) {
+            return format!("{PROGRAM}{name}");
+        }
+        if let Some(text) = names::program_text(&target.path) {
+            return text;
         }
         if target.kinds.has(Place::Network) {
             FETCHED.to_string()

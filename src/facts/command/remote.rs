@@ -119,7 +119,7 @@ fn ssh_host(walker: &mut Walker<'_>, host: &str) {
 fn away(walker: &mut Walker<'_>) {
     walker.env.remote = true;
     walker.env.cwd = walker.home();
-    walker.env.cwd_if_failed = None;
+    walker.env.other_cwds.clear();
 }
 
 /// `-o` and `-F` of ssh(1) and its kin (scp, sftp, sshfs).
@@ -279,7 +279,7 @@ fn container(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
         walker.env.mounts = Some(Rc::new(mounts));
         let directory = options.values('w').into_iter().chain(options.long_values("workdir")).next();
         walker.env.cwd = directory.unwrap_or_else(|| "/".to_owned());
-        walker.env.cwd_if_failed = None;
+        walker.env.other_cwds.clear();
         for text in health {
             walker.run_text(&text);
         }

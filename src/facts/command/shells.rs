@@ -1,7 +1,6 @@
 //! Shells: their scripts run through the same interpreter.
 
-use std::rc::Rc;
-
+use super::names;
 use super::text::{FETCHED, UNKNOWN, has_unknown};
 use super::walk::Walker;
 use crate::facts::path::Access;
@@ -54,29 +53,32 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     }
     walker.judge(name, args, &[]);
     let script = read_arguments(walker, args);
-    Some(walker.subshell(|walker| match script {
-        Script::Text(text, parameters) => {
-            set_parameters(walker, parameters);
-            walker.run_text(&text)
-        }
-        Script::File(path, parameters) => {
-            let mut items = vec![path.clone()];
-            items.extend(parameters);
-            set_parameters(walker, items);
-            file(walker, &path)
-        }
-        Script::Input(parameters) => {
-            let mut items = vec!["bash".to_owned()];
-            items.extend(parameters);
-            set_parameters(walker, items);
-            stdin(walker)
+    Some(walker.subshell(|walker| {
+        walker.import_functions();
+        match script {
+            Script::Text(text, parameters) => {
+                set_parameters(walker, parameters);
+                walker.run_text(&text)
+            }
+            Script::File(path, parameters) => {
+                let mut items = vec![path.clone()];
+                items.extend(parameters);
+                set_parameters(walker, items);
+                file(walker, &path)
+            }
+            Script::Input(parameters) => {
+                let mut items = vec!["bash".to_owned()];
+                items.extend(parameters);
+                set_parameters(walker, items);
+                stdin(walker)
+            }
         }
     }))
 }
 
 fn set_parameters(walker: &mut Walker<'_>, items: Vec<String>) {
     let items = if items.is_empty() { vec!["bash".to_owned()] } else { items };
-    walker.env.positional = Some(Rc::new(items));
+    walker.env.set_positional(items);
 }
 
 fn read_arguments(walker: &mut Walker<'_>, args: &[String]) -> Script {
@@ -129,18 +131,25 @@ pub(super) fn stdin(walker: &mut Walker<'_>) -> String {
 }
 
 fn file(walker: &mut Walker<'_>, path: &str) -> String {
-    if path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" {
+    if names::descriptor(path) == Some(0) {
         return stdin(walker);
     }
     let target = walker.target(path);
     let span = walker.span.clone();
     walker.notes.path(&target, Access::Execute, span);
-    let printed = walker.with_file(&target, |walker, text| {
+    for text in walker.older.get(&target.path).cloned().unwrap_or_default() {
+        walker.subshell(|walker| walker.run_text(&text));
+    }
+    let run = |walker: &mut Walker<'_>, text: &str| {
         if text.contains(FETCHED) && has_unknown(text.trim_start().get(..4).unwrap_or(text)) {
             walker.event("fetch-and-run");
             return String::new();
         }
         walker.run_text(text)
-    });
-    printed.unwrap_or_else(|| UNKNOWN.to_string())
+    };
+    if names::descriptor(path).is_some() {
+        let text = walker.content(&target);
+        return run(walker, &text);
+    }
+    walker.with_file(&target, run).unwrap_or_else(|| UNKNOWN.to_string())
 }

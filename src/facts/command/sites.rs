@@ -223,7 +223,7 @@ impl Recorder {
 impl Walker<'_> {
     pub(super) fn enter_site(&mut self, argv: &[Field]) {
         let words = argv.iter().map(|field| Text(field.text.clone())).collect();
-        let cwd = std::iter::once(&self.env.cwd).chain(&self.env.cwd_if_failed).map(|cwd| Text(cwd.clone())).collect();
+        let cwd = std::iter::once(&self.env.cwd).chain(&self.env.other_cwds).map(|cwd| Text(cwd.clone())).collect();
         let span = self.span.clone();
         if let Some(recorder) = &mut self.notes.recorder {
             recorder.enter(words, cwd, span);
@@ -239,9 +239,7 @@ impl Walker<'_> {
     pub(super) fn record_write(&mut self, path: &str, target: &Target, append: bool, span: &Span) {
         let Some(recorder) = &mut self.notes.recorder else { return };
         let mut paths = vec![Text(target.path.clone())];
-        if let Some(cwd) = &self.env.cwd_if_failed
-            && !path.starts_with('/')
-        {
+        for cwd in self.env.other_cwds.iter().filter(|_| !path.starts_with('/')) {
             let places = Places { here: self.here, cwd, home: "", mounts: None };
             paths.push(Text(places.absolute(path)));
         }

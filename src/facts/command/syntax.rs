@@ -26,6 +26,8 @@ pub(super) enum Connector {
 #[derive(Debug)]
 pub(super) struct Pipeline {
     pub commands: Vec<Command>,
+    /// After `!`.
+    pub negated: bool,
 }
 
 #[derive(Debug)]
@@ -47,8 +49,9 @@ pub(super) enum Kind {
         branches: Vec<(List, List)>,
         otherwise: Option<List>,
     },
-    /// `while` and `until`.
     While {
+        /// `until`.
+        until: bool,
         condition: List,
         body: List,
     },
@@ -64,16 +67,34 @@ pub(super) enum Kind {
     },
     Case {
         subject: Word,
-        arms: Vec<(Vec<Word>, List)>,
+        arms: Vec<Arm>,
     },
     Function {
         name: String,
         body: Rc<Command>,
     },
     Arithmetic(Word),
-    /// `[[ ... ]]`: the words between the operators.
+    /// `[[ ... ]]`: its words; an operator is a word that is plain unquoted text.
     Test(Vec<Word>),
     Coprocess(Box<Command>),
+}
+
+#[derive(Debug)]
+pub(super) struct Arm {
+    pub patterns: Vec<Word>,
+    pub list: List,
+    pub next: Next,
+}
+
+/// What follows an arm of `case` that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// `;;`
+    End,
+    /// `;&`: the list of the next arm.
+    Run,
+    /// `;;&`: the patterns after it.
+    Test,
 }
 
 #[derive(Debug)]
@@ -151,6 +172,13 @@ pub(super) enum RedirectOperator {
     Both,
     HereDocument,
     HereString,
+}
+
+impl RedirectOperator {
+    /// Whether the command may not run because of it.
+    pub fn may_fail(self) -> bool {
+        !matches!(self, Self::HereDocument | Self::HereString)
+    }
 }
 
 impl Word {

@@ -19,10 +19,12 @@ pub(super) const FETCHED: char = '\u{10FFF6}';
 pub(super) const SECRET: char = '\u{10FFF7}';
 /// Unknown text that is most likely empty: a positional parameter of the outermost script.
 pub(super) const MAYBE: char = '\u{10FFF8}';
+/// Before a program's name: what its file holds.
+pub(super) const PROGRAM: char = '\u{10FFF9}';
 const LAST: char = '\u{10FFFF}';
 
 pub(super) fn is_unknown(c: char) -> bool {
-    (UNKNOWN..=MAYBE).contains(&c)
+    (UNKNOWN..=PROGRAM).contains(&c)
 }
 
 pub(super) fn is_glob(c: char) -> bool {

@@ -4,16 +4,17 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::branches::leaves;
 use super::env::{Env, Value};
+use super::flow::{Loop, Moved, Way};
+use super::functions::Call;
 use super::limits::Limits;
 use super::notes::{Act, Notes};
 use super::parse::{Parsed, Problem, parse};
 use super::rules::Guard;
 use super::scripts::{Scripts, Seen};
-use super::syntax::{Command, Connector, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
+use super::syntax::{Command, Item, Kind, List, Pipeline, Redirect, RedirectOperator, Span, Word};
 use super::target::{Kinds, Places, Target};
-use super::text::{FETCHED, UNKNOWN, has_unknown, inert, taint};
+use super::text::{FETCHED, PROGRAM, UNKNOWN, has_unknown, inert, taint};
 use crate::facts::Surroundings;
 
 /// How many commands of any kind and turns of loops there may be for each program call that is looked at.
@@ -44,6 +45,12 @@ pub(super) struct Walker<'a> {
     pub notes: Notes,
     /// Contents of files that the command itself made, by absolute path.
     pub files: HashMap<String, String>,
+    /// What files may hold instead, where a write may not have happened.
+    pub older: HashMap<String, Vec<String>>,
+    /// Links that the command itself made: their paths, and where they lead.
+    pub links: Vec<(String, String)>,
+    /// How often traps ran between commands.
+    pub trapped: usize,
     /// Programs under another name: copies and links that the command itself made.
     pub binaries: HashMap<String, String>,
     /// Variables with several possible values that the command at hand read.
@@ -63,7 +70,23 @@ pub(super) struct Walker<'a> {
     /// Bytes that expansions gave so far.
     pub expanded: usize,
     /// Functions being called, innermost last.
-    pub calls: Vec<String>,
+    pub calls: Vec<Call>,
+    /// The status of the last command, where it is known.
+    pub status: Option<bool>,
+    /// The status of the command before (`$?`).
+    pub last: Option<bool>,
+    /// Nothing that follows is reached.
+    pub dead: bool,
+    /// What runs here may not run.
+    pub unsure: bool,
+    /// The last command was a `cd` that may fail.
+    pub moved: Option<Moved>,
+    /// Loops being run, innermost last.
+    pub loops: Vec<Loop>,
+    /// Where functions and sourced scripts return to, innermost last.
+    pub returns: Vec<Way>,
+    /// Where the shell at hand exits to.
+    pub exits: Way,
     /// The command at hand, for findings.
     pub span: Span,
     /// A tree walk gives the operands one by one: each call is part of a recursion.
@@ -87,6 +110,9 @@ impl<'a> Walker<'a> {
             env: Env::new(here.cwd.to_string_lossy().into_owned()),
             notes: Notes::new(limits.findings),
             files: HashMap::new(),
+            older: HashMap::new(),
+            links: Vec::new(),
+            trapped: 0,
             binaries: HashMap::new(),
             reads: BTreeSet::new(),
             locals: Vec::new(),
@@ -99,6 +125,14 @@ impl<'a> Walker<'a> {
             next_descriptor: 60,
             expanded: 0,
             calls: Vec::new(),
+            status: None,
+            last: None,
+            dead: false,
+            unsure: false,
+            moved: None,
+            loops: Vec::new(),
+            returns: Vec::new(),
+            exits: Way::default(),
             span: 0..0,
             recursing: false,
             bulk: false,
@@ -112,6 +146,10 @@ impl<'a> Walker<'a> {
         let parsed = parse(text, None, self.limits);
         self.problem(parsed.problem.as_ref());
         self.list(&parsed.list);
+        let mut way = std::mem::take(&mut self.exits);
+        self.leave(&mut way);
+        self.arrive(way);
+        self.dead = false;
         self.ending(0);
     }
 
@@ -167,20 +205,50 @@ impl<'a> Walker<'a> {
     /// Runs with a copy of the environment, which is dropped afterwards.
     pub fn subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let saved = self.env.clone();
+        let exits = std::mem::take(&mut self.exits);
+        let loops = std::mem::take(&mut self.loops);
+        let dead = self.dead;
         let result = run(self);
+        let mut way = std::mem::replace(&mut self.exits, exits);
+        self.leave(&mut way);
+        let status = way.status;
+        self.arrive(way);
         if self.env.traps.len() > saved.traps.len() {
+            self.dead = false;
             self.ending(saved.traps.len());
         }
+        self.loops = loops;
         self.env = saved;
+        self.dead = dead;
+        self.moved = None;
+        self.status = status;
         result
     }
 
-    /// Text that runs as a script: `eval`, `sh -c`, decoded and fetched code. Gives what it prints.
+    /// Text that runs as a script of its own: decoded and fetched code, commands that variables and files hold. Gives
+    /// what it prints.
     pub fn run_text(&mut self, text: &str) -> String {
+        let loops = std::mem::take(&mut self.loops);
+        let (returns, exits) = (std::mem::take(&mut self.returns), std::mem::take(&mut self.exits));
+        let printed = self.run_here(text);
+        let mut way = std::mem::replace(&mut self.exits, exits);
+        self.leave(&mut way);
+        self.arrive(way);
+        self.dead = false;
+        (self.loops, self.returns) = (loops, returns);
+        printed
+    }
+
+    /// Text that runs as if it stood here (`eval`).
+    pub fn run_here(&mut self, text: &str) -> String {
         let trimmed = text.trim_start();
         if let Some(first) = trimmed.chars().next()
             && super::text::is_unknown(first)
         {
+            if first == PROGRAM {
+                self.event("run-unknown");
+                return UNKNOWN.to_string();
+            }
             let known_tail = trimmed.trim_start_matches(super::text::is_unknown);
             if trimmed.contains(FETCHED) {
                 self.event("fetch-and-run");
@@ -208,7 +276,7 @@ impl<'a> Walker<'a> {
     pub fn list(&mut self, list: &List) -> String {
         let mut out = String::new();
         for item in list {
-            if self.exhausted() {
+            if self.dead || self.exhausted() {
                 break;
             }
             let printed = self.item(item);
@@ -221,62 +289,54 @@ impl<'a> Walker<'a> {
     }
 
     pub fn exhausted(&mut self) -> bool {
-        let steps = self.limits.sites.saturating_mul(STEPS);
-        if self.sites > self.limits.sites || self.steps > steps || self.words > self.limits.words_in_all {
+        if self.remaining() == 0 || self.words > self.limits.words_in_all {
             self.limited("number of commands");
             return true;
         }
         false
     }
 
-    fn item(&mut self, item: &Item) -> String {
+    /// Program calls that may still be looked at.
+    pub fn remaining(&self) -> usize {
+        let sites = (self.limits.sites + 1).saturating_sub(self.sites);
+        sites.min((self.limits.sites + 1).saturating_sub(self.steps / STEPS))
+    }
+
+    pub fn item(&mut self, item: &Item) -> String {
         if item.background {
-            return self.subshell(|walker| walker.and_or(item));
+            let printed = self.subshell(|walker| walker.and_or(item));
+            self.status = Some(true);
+            return printed;
         }
         self.and_or(item)
     }
 
     pub fn and_or(&mut self, item: &Item) -> String {
-        let mut out = self.pipeline(&item.first);
-        let mut failed_elsewhere = None;
-        let base = self.env.held();
-        let mut skipped = Vec::new();
-        for (connector, pipeline) in &item.rest {
-            match connector {
-                // After `cd X &&` the directory is X.
-                Connector::And => failed_elsewhere = self.env.cwd_if_failed.take().or(failed_elsewhere),
-                // After `cd X || exit` too.
-                Connector::Or if leaves(pipeline) => {
-                    self.env.cwd_if_failed = None;
-                    failed_elsewhere = None;
-                }
-                Connector::Or => {}
-            }
-            let before = self.env.held();
-            let printed = self.pipeline(pipeline);
-            if *connector == Connector::Or && leaves(pipeline) {
-                // Who goes on did not run it.
-                self.env.hold(before);
-            } else {
-                skipped.push(before);
-            }
-            out.push_str(&printed);
+        if item.rest.is_empty() {
+            let printed = self.pipeline(&item.first);
+            self.moved = None;
+            return printed;
         }
-        for held in skipped {
-            self.join_with(&base, &held);
-        }
-        if failed_elsewhere.is_some() {
-            self.env.cwd_if_failed = failed_elsewhere;
-        }
-        out
+        let (printed, ends) = self.ends(item);
+        self.settle(ends);
+        printed
     }
 
     pub fn pipeline(&mut self, pipeline: &Pipeline) -> String {
-        if let [command] = pipeline.commands.as_slice() {
-            return self.command(command);
+        let printed = match pipeline.commands.as_slice() {
+            [command] => self.command(command),
+            commands => self.each_value(|walker| walker.piped(commands)),
+        };
+        if pipeline.negated {
+            self.status = self.status.map(|status| !status);
+            self.moved = None;
         }
+        printed
+    }
+
+    fn piped(&mut self, commands: &[Command]) -> String {
         let mut printed: Option<String> = None;
-        for command in &pipeline.commands {
+        for command in commands {
             let stdin = printed.take();
             let text = self.subshell(|walker| {
                 if let Some(stdin) = stdin {
@@ -286,6 +346,7 @@ impl<'a> Walker<'a> {
             });
             printed = Some(self.bounded(text));
         }
+        self.status = None;
         printed.unwrap_or_default()
     }
 
@@ -303,7 +364,16 @@ impl<'a> Walker<'a> {
         let outputs = self.redirects(&command.redirects);
         let keeps = matches!(&command.kind, Kind::Simple { words, .. }
             if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
+        self.moved = None;
+        // Held only where it is asked for: a second owner makes each assignment a copy.
+        let variables = (!self.env.debug.is_empty()).then(|| Rc::clone(&self.env.variables));
         let printed = self.kind(&command.kind);
+        if variables.is_some_and(|variables| !Rc::ptr_eq(&variables, &self.env.variables)) && !self.dead {
+            self.between_commands();
+        }
+        if command.redirects.iter().any(|redirect| redirect.operator.may_fail()) {
+            self.status = None;
+        }
         if !keeps && !command.redirects.is_empty() {
             self.env.stdin = saved_stdin;
             self.env.descriptors = saved_descriptors;
@@ -318,25 +388,22 @@ impl<'a> Walker<'a> {
             Kind::Subshell(list) => self.subshell(|walker| walker.list(list)),
             Kind::Coprocess(command) => self.subshell(|walker| walker.command(command)),
             Kind::If { branches, otherwise } => self.if_clause(branches, otherwise.as_ref()),
-            Kind::While { condition, body } => self.while_clause(condition, body),
+            Kind::While { until, condition, body } => self.while_clause(*until, condition, body),
             Kind::For { name, words, body } => self.for_clause(name, words.as_deref(), body),
-            Kind::ArithmeticFor { header, body } => {
-                self.arithmetic(header);
-                self.maybe(|walker| walker.list(body))
-            }
+            Kind::ArithmeticFor { header, body } => self.arithmetic_for(header, body),
             Kind::Case { subject, arms } => self.case_clause(subject, arms),
             Kind::Function { name, body } => {
                 self.define(name, body);
+                self.status = Some(true);
                 String::new()
             }
             Kind::Arithmetic(word) => {
-                self.arithmetic(word);
+                let text = self.text(word);
+                self.arithmetic_status(&text);
                 String::new()
             }
             Kind::Test(words) => {
-                for word in words {
-                    self.text(word);
-                }
+                self.status = self.double_bracket(words);
                 String::new()
             }
         }
@@ -388,17 +455,28 @@ impl<'a> Walker<'a> {
     // Redirects.
 
     pub fn target(&self, text: &str) -> Target {
+        let target = self.target_itself(text);
+        if self.links.is_empty() { target } else { self.followed(target, true) }
+    }
+
+    /// A path whose last part is not followed where it is a link, unless a slash says so.
+    pub fn named_target(&self, text: &str) -> Target {
+        let target = self.target_itself(text);
+        if self.links.is_empty() { target } else { self.followed(target, text.ends_with(['/', '.'])) }
+    }
+
+    pub fn target_itself(&self, text: &str) -> Target {
         let home = self.home();
         let places =
             |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
         let mut target = places(&self.env.cwd).target(text);
         // Where `cd` may have failed, a relative operand is what it would be there.
-        if let Some(cwd) = &self.env.cwd_if_failed
-            && !text.starts_with('/')
-        {
-            let other = places(cwd).target(text);
-            if other.kinds.fatal() {
-                target.kinds = target.kinds.union(other.kinds);
+        if !text.starts_with('/') {
+            for cwd in &self.env.other_cwds {
+                let other = places(cwd).target(text);
+                if other.kinds.fatal() {
+                    target.kinds = target.kinds.union(other.kinds);
+                }
             }
         }
         target

@@ -152,7 +152,7 @@ pub(super) fn fill(walker: &mut Walker<'_>, text: &str, mark: &str, value: &str)
 fn enter(walker: &mut Walker<'_>, directory: Option<&str>) {
     if let Some(directory) = directory {
         walker.env.cwd = walker.target(directory).path;
-        walker.env.cwd_if_failed = None;
+        walker.env.other_cwds.clear();
     }
 }
 
