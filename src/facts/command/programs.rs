@@ -382,8 +382,17 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
     }
     for source in &operands {
         remember_copy(walker, source, &destination);
+        acts.extend(lands_on(walker, source, &destination));
     }
     acts
+}
+
+/// What a copy into a directory writes there, by its name, where that is a file of note (`cp .bashrc ~/`).
+fn lands_on(walker: &mut Walker<'_>, source: &str, destination: &str) -> Option<Act> {
+    let name = source.trim_end_matches('/').rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
+    let target = walker.target(&format!("{}/{name}", destination.trim_end_matches('/')));
+    let of_note = Kinds::of(Kind::Gateway).and(Kind::Critical).and(Kind::Startup).and(Kind::Auth);
+    target.kinds.meets(of_note).then(|| Act::new("overwrite", target.kinds))
 }
 
 /// A copy, link or move of a program or of a file that is known.

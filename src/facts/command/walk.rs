@@ -188,6 +188,11 @@ impl<'a> Walker<'a> {
                 self.event("run-unknown");
             }
         }
+        // A line of which nothing is known runs like the rest.
+        let blind = |line: &str| !line.trim().is_empty() && line.trim().chars().all(|c| c == UNKNOWN);
+        if has_unknown(text) && text.lines().skip(1).any(blind) {
+            self.event("run-unknown");
+        }
         self.nested_bytes += text.len();
         if self.nested_bytes > self.limits.nested_bytes {
             self.limited("bytes of nested scripts");
