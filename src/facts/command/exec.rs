@@ -14,6 +14,9 @@ use super::walk::Walker;
 use super::{builtins, interpreters, producers, shells, variables, wrappers};
 use crate::facts::path::Access;
 
+/// So many decoded texts are remembered.
+const DECODED: usize = 64;
+
 /// Builtins whose operands are assignments.
 const DECLARATIONS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
@@ -193,7 +196,12 @@ impl Walker<'_> {
         if !programs::is_familiar(name) && acts.is_empty() {
             self.hidden_command(args);
         }
-        producers::output(self, name, args)
+        let printed = producers::output(self, name, args);
+        let decodes = matches!(name, "base64" | "base32" | "basenc" | "xxd" | "openssl" | "rev" | "uudecode");
+        if decodes && self.decoded.len() < DECODED && super::text::is_known(&printed) && !printed.trim().is_empty() {
+            self.decoded.insert(printed.trim().to_owned());
+        }
+        printed
     }
 
     /// The program that a name stands for: its base name, through copies and links that the command made itself.

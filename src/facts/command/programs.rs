@@ -464,6 +464,11 @@ fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     if sending {
         acts.push(Act::new("send-secret", Kinds::default()));
     }
+    if remote {
+        acts.push(Act::new("send", Kinds::default()));
+    } else if sources.iter().any(|source| source.split('/').next().is_some_and(|head| head.contains(':'))) {
+        acts.push(Act::new("fetch", Kinds::default()));
+    }
     let dry = options.has('n') || options.has_long("dry-run", 3);
     if !remote && !dry {
         let deletes = options.has_long("delete", 6)
@@ -525,18 +530,27 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     if extracting {
         let directory = options.values('C').into_iter().chain(options.long_values("directory")).next();
-        if let Some(directory) = directory {
-            acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
-        }
+        let directory = directory.unwrap_or_else(|| ".".to_owned());
+        acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
         // The archive says where its files go.
         if options.has('P') || options.has_long("absolute-names", 4) {
             acts.extend(walker.acts("unpack", &["/".to_owned()], false, Access::Write));
         }
         return acts;
     }
-    acts.extend(walker.acts("read", &options.operands, false, Access::Read));
+    // Operands after `-C directory` are relative to it.
+    let base = options.values('C').into_iter().chain(options.long_values("directory")).next();
+    let operands: Vec<String> = match &base {
+        Some(base) => options
+            .operands
+            .iter()
+            .map(|path| if path.starts_with('/') { path.clone() } else { format!("{base}/{path}") })
+            .collect(),
+        None => options.operands.clone(),
+    };
+    acts.extend(walker.acts("read", &operands, false, Access::Read));
     if options.has_long("remove-files", 8) {
-        acts.extend(walker.acts("delete", &options.operands, true, Access::Delete));
+        acts.extend(walker.acts("delete", &operands, true, Access::Delete));
     }
     let files: Vec<String> =
         options.values('f').into_iter().chain(options.long_values("file")).filter(|path| path != "-").collect();

@@ -622,7 +622,10 @@ fn windows(text: &str) -> Option<Target> {
         });
     }
     let rest: String = chars.as_str().replace('\\', "/");
-    if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(STAR) {
+    // `C:\Windows` without quotes: the shell took the backslash.
+    let swallowed =
+        ["windows", "users", "windowssystem32", "programdata"].contains(&rest.to_ascii_lowercase().as_str());
+    if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(STAR) && !swallowed {
         return None;
     }
     let rest = rest.trim_matches(['/', STAR, '*', '.']).to_ascii_lowercase();
@@ -631,6 +634,7 @@ fn windows(text: &str) -> Option<Target> {
         || (parts == 1
             && ["windows", "users", "program files", "program files (x86)", "programdata"].contains(&rest.as_str()))
         || rest == "windows/system32"
+        || rest == "windowssystem32"
         || (parts == 2 && rest.starts_with("users/"));
     let kinds = if whole { Kinds::of(Kind::Drive) } else { Kinds::of(Kind::Outside) };
     Some(Target { path: text.to_owned(), kinds, contents: false })

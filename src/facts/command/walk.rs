@@ -72,6 +72,8 @@ pub(super) struct Walker<'a> {
     pub bulk: bool,
     /// What inline code printed.
     pub inline_output: String,
+    /// What programs decoded, to tell where it runs.
+    pub decoded: BTreeSet<String>,
     /// Environment of the program at hand alone (`NAME=value program`).
     pub prefix: Vec<(String, String)>,
 }
@@ -103,6 +105,7 @@ impl<'a> Walker<'a> {
             recursing: false,
             bulk: false,
             inline_output: String::new(),
+            decoded: BTreeSet::new(),
             prefix: Vec::new(),
         }
     }
@@ -187,6 +190,9 @@ impl<'a> Walker<'a> {
             } else if known_tail.trim().is_empty() {
                 self.event("run-unknown");
             }
+        }
+        if !self.decoded.is_empty() && self.decoded.contains(trimmed.trim_end()) {
+            self.event("obfuscation");
         }
         // A line of which nothing is known runs like the rest.
         let blind = |line: &str| !line.trim().is_empty() && line.trim().chars().all(|c| c == UNKNOWN);
