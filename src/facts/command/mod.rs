@@ -16,7 +16,7 @@
 //!
 //! | on | effects |
 //! |---|---|
-//! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `unpack` (files land in a directory) |
+//! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
 //! | disks | `write-device`, `format`, `partition` |
 //! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`), `ownership`, `privilege` |
 //! | the machine | `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |

@@ -280,7 +280,14 @@ fn remove(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
     if powershell {
         return remove_powershell(walker, args);
     }
+    if name == "rmdir" && args.iter().any(|arg| arg.eq_ignore_ascii_case("/s")) {
+        return remove_windows(walker, args);
+    }
     let options = Options::read(args, "", &["interactive", "parents"]);
+    if name == "rmdir" {
+        // It takes nothing away but what holds nothing.
+        return walker.acts("delete-empty", &options.operands, false, Access::Delete);
+    }
     let recursive = options.has('r')
         || options.has('R')
         || options.has_long("recursive", 1)
