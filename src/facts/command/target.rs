@@ -129,6 +129,9 @@ impl Kinds {
     }
 }
 
+/// Names of private keys, wherever they lie.
+const KEYS: &[&str] = &["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
+
 /// An operand, resolved by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -222,7 +225,8 @@ impl Places<'_> {
                 Some(outside) => path = outside,
                 None => {
                     let (base, _) = split_contents(&path);
-                    let whole = base == "/" || SYSTEM_DIRS.contains(&base.trim_start_matches('/'));
+                    let name = base.trim_start_matches('/');
+                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name));
                     let kinds = Kinds::of(Kind::Container);
                     let kinds = if whole { kinds.and(Kind::ContainerRoot) } else { kinds };
                     return Target { path, kinds, contents: false };
@@ -257,6 +261,9 @@ impl Places<'_> {
         if let Some(open) = open {
             kinds = kinds.and(Kind::Unknown);
             let parent = format!("/{}", parts.get(..open).unwrap_or_default().join("/"));
+            if parts.last().is_some_and(|name| KEYS.contains(name)) {
+                kinds = kinds.and(Kind::Credential);
+            }
             // An unknown child: the parent's own kind where it can be everything in it.
             let last = open + 1 == parts.len();
             return kinds.union(self.child_of(&parent, last, base));
@@ -422,7 +429,7 @@ impl Places<'_> {
         {
             kinds = kinds.and(Kind::DotEnv);
         }
-        if name == "id_rsa" || name == "id_ed25519" || name == "id_ecdsa" {
+        if KEYS.contains(&&*name) {
             kinds = kinds.and(Kind::Credential);
         }
         if as_path.components().any(|part| part == Component::Normal(".git".as_ref())) {
