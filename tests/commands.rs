@@ -83,6 +83,38 @@ fn more_corpus_verdicts() {
     every_row_is_right(&read_rows(include_str!("cases/more-commands.tsv")));
 }
 
+/// Scripts of several steps, each with a twin that does the same without harm. What is expected stands in their second
+/// line.
+#[test]
+fn scripts_and_their_harmless_twins() {
+    let guard = Guard::embedded();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/scripts");
+    let mut names: Vec<String> = std::fs::read_dir(&directory)
+        .expect("the scripts are there")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let mut wrong = Vec::new();
+    for name in &names {
+        let text = std::fs::read_to_string(directory.join(name)).expect("a script is text");
+        let expected = text.lines().nth(1).and_then(|line| line.strip_prefix("# expect: ")).unwrap_or_default();
+        assert_eq!(name.ends_with(".harmless.sh"), expected == "allow", "{name} expects {expected}");
+        let verdict = decide(&guard, &text);
+        let right = match expected {
+            "deny" => verdict.decision == Decision::Deny,
+            "ask" => verdict.decision > Decision::Allow,
+            _ => verdict.decision == Decision::Allow,
+        };
+        let ids: Vec<&str> = verdict.findings.iter().map(|finding| finding.id.as_str()).collect();
+        println!("{name:44} {expected:6} {:7} {}", verdict.decision.to_string(), ids.join(" "));
+        if !right {
+            wrong.push(format!("{name}: {expected} expected, {} {ids:?}", verdict.decision));
+        }
+    }
+    assert!(names.len() >= 120, "only {} scripts", names.len());
+    assert!(wrong.is_empty(), "{} of {} scripts are wrong:\n{}", wrong.len(), names.len(), wrong.join("\n"));
+}
+
 /// Prints how many rows of each label are right, and fails with those that are not.
 fn every_row_is_right(rows: &[Row]) {
     let guard = Guard::embedded();

@@ -377,7 +377,12 @@ fn started(walker: &mut Walker<'_>, last: &str, receiver: Option<&Value>, args: 
 }
 
 fn effects(walker: &mut Walker<'_>, name: &str, last: &str, receiver: Option<&Value>, args: &[Value]) -> Value {
-    let positional: Vec<&Value> = args.iter().filter(|arg| !matches!(arg, Value::Named(..))).collect();
+    // An object of options, such as `{ recursive: true, force: true }`, is no path either.
+    let is_option = |arg: &Value| match arg {
+        Value::List(items) => !items.is_empty() && items.iter().all(|item| matches!(item, Value::Named(..))),
+        arg => matches!(arg, Value::Named(..)),
+    };
+    let positional: Vec<&Value> = args.iter().filter(|arg| !is_option(arg)).collect();
     // A collection has methods of these names too.
     if COMMON.contains(&last)
         && !matches!(receiver, None | Some(Value::Path(_)))

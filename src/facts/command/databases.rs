@@ -131,6 +131,10 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         }
         texts.push(input.to_owned());
     }
+    if matches!(name, "sqlite3" | "sqlite" | "duckdb" | "litecli") {
+        let database: Vec<String> = args.iter().filter(|arg| !arg.starts_with('-')).take(1).cloned().collect();
+        acts.extend(files::reads(walker, "read", &database));
+    }
     // Files of statements that the command itself wrote.
     for arg in args {
         let path = arg.strip_prefix("-f").or_else(|| arg.split_once('=').map(|(_, path)| path)).unwrap_or(arg);

@@ -15,6 +15,9 @@ use super::walk::Walker;
 use super::{builtins, interpreters, producers, shells, variables, wrappers};
 use crate::facts::path::Access;
 
+/// So many decoded texts are remembered.
+const DECODED: usize = 64;
+
 /// Builtins whose operands are assignments.
 const DECLARATIONS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
@@ -245,7 +248,12 @@ impl Walker<'_> {
             let argv: Vec<Field> = argv.map(|text| Field { text: text.to_owned(), span: self.span.clone() }).collect();
             self.not_found(name, &argv);
         }
-        producers::output(self, name, args)
+        let printed = producers::output(self, name, args);
+        let decodes = matches!(name, "base64" | "base32" | "basenc" | "xxd" | "openssl" | "rev" | "uudecode");
+        if decodes && self.decoded.len() < DECODED && super::text::is_known(&printed) && !printed.trim().is_empty() {
+            self.decoded.insert(printed.trim().to_owned());
+        }
+        printed
     }
 
     /// The program that a name stands for: its base name, through copies and links that the command made itself.

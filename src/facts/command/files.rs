@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use super::notes::Act;
 use super::programs::write_to;
+use super::target::Kinds;
 use super::walk::Walker;
 use crate::facts::path::Access;
 
@@ -419,7 +420,11 @@ pub(super) fn unpack(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Ve
         let looks = ['l', 't', 'p', 'v', 'Z', 'z'].iter().any(|c| options.has(*c));
         let mut acts = reads(walker, "inspect", options.operands.get(..1).unwrap_or_default());
         if !looks {
-            acts.extend(walker.acts("unpack", &options.values('d'), false, Access::Write));
+            let mut into = options.values('d');
+            if into.is_empty() {
+                into.push(".".to_owned());
+            }
+            acts.extend(walker.acts("unpack", &into, false, Access::Write));
         }
         return acts;
     }
@@ -520,7 +525,16 @@ pub(super) fn git(walker: &mut Walker<'_>, command: &str, args: &[String]) -> Ve
             }
         }
         "hash-object" => reads(walker, "read", &outputs("t", &["path"]).1),
-        "clone" => walker.acts("unpack", outputs("boucj", &[]).1.get(1..).unwrap_or_default(), false, Access::Write),
+        "clone" => {
+            let operands = outputs("boucj", &[]).1;
+            let mut acts = walker.acts("unpack", operands.get(1..).unwrap_or_default(), false, Access::Write);
+            acts.push(Act::new("fetch", Kinds::default()));
+            acts
+        }
+        "fetch" | "pull" | "ls-remote" | "remote-update" => vec![Act::new("fetch", Kinds::default())],
+        "push" | "send-email" => vec![Act::new("send", Kinds::default())],
+        "rebase" => vec![Act::new("history-rewrite", Kinds::default())],
+        "commit" if args.iter().any(|arg| arg == "--amend") => vec![Act::new("history-rewrite", Kinds::default())],
         _ => Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::notes::Act;
 use super::target::Target;
+use super::text::UNKNOWN;
 use super::walk::Walker;
 use crate::facts::path::Access;
 
@@ -11,6 +12,8 @@ pub(super) struct Find {
     pub roots: Vec<String>,
     /// A test lets only some names through.
     pub narrowed: bool,
+    /// The one name that it looks for.
+    pub name: Option<String>,
     /// The roots themselves are not found.
     pub below_only: bool,
     pub deletes: bool,
@@ -105,6 +108,9 @@ impl Find {
                         matches!(value, "*" | ".*" | "./*" | "*.*") || value.chars().all(|c| c == super::text::STAR);
                     let excludes = matches!(args.get(i.wrapping_sub(1)).map(String::as_str), Some("!" | "-not"));
                     find.narrowed |= !all && !excludes;
+                    if test == "-name" && !excludes && !value.contains(['*', '?', '[', '/']) {
+                        find.name = Some(value.to_owned());
+                    }
                     i += 1;
                 }
                 test if VALUED.contains(&test) => i += 1,
@@ -117,7 +123,9 @@ impl Find {
 
     /// What `{}` stands for under a root.
     fn found(&self, root: &str) -> Vec<String> {
-        if self.narrowed {
+        if let Some(name) = &self.name {
+            vec![format!("{}/{UNKNOWN}/{name}", root.trim_end_matches('/'))]
+        } else if self.narrowed {
             vec![Target::inside(root, true)]
         } else if self.below_only {
             vec![Target::inside(root, false)]

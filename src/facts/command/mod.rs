@@ -13,14 +13,22 @@
 //!
 //! # Effects
 //!
-//! Policies see these names in `context.command.effects`. On files: `read`, `inspect`, `overwrite`, `append`, `edit`,
-//! `truncate`, `shred`, `move`, `link`, `delete`, `unpack`, `write-device`, `permission` (`permission.setuid`,
-//! `permission.world-writable`, `permission.lock`), `ownership`, `format`, `partition`. On the machine: `privilege`,
-//! `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `package-install`. Over the network:
-//! `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`. Secrets: `credential-read`. Others:
-//! `history-rewrite`, `git.push.force` and its like, `container-escape`, `cloud-destroy`, `db-destroy`, `obfuscation`,
-//! `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, and `unresolved` where a program's name
-//! cannot be known.
+//! Policies see these names in `context.command.effects`:
+//!
+//! | on | effects |
+//! |---|---|
+//! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
+//! | disks | `write-device`, `format`, `partition` |
+//! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`), `ownership`, `privilege` |
+//! | the machine | `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
+//! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
+//! | secrets | `credential-read` |
+//! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy` |
+//! | what cannot be seen | `obfuscation` (decoded text that runs), `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, `unresolved` (a program's name cannot be known) |
+//!
+//! An effect need not be a finding: most of these happen every day, and it is for policies to say where they may not.
+//! What the effects are on, policies see in `context.command.scopes` (root, system, home, other-home, workspace, temp,
+//! device, gateway, outside, unknown) and `context.paths.protected`; rules of packs see the finer kinds of `target`.
 
 mod alternatives;
 mod arithmetic;
@@ -80,6 +88,8 @@ mod target;
 mod tcl;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_effects;
 #[cfg(test)]
 mod tests_run;
 mod text;

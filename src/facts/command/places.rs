@@ -274,7 +274,7 @@ pub(super) const STARTUP: &[&str] = &[
     ".xsession",
     ".vimrc",
     ".config/fish/*",
-    ".config/autostart/*",
+    ".config/autostart*",
     ".config/systemd/user*",
     ".config/nvim/init*",
     ".ssh/authorized_keys*",

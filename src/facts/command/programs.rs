@@ -280,7 +280,14 @@ fn remove(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
     if powershell {
         return remove_powershell(walker, args);
     }
+    if name == "rmdir" && args.iter().any(|arg| arg.eq_ignore_ascii_case("/s")) {
+        return remove_windows(walker, args);
+    }
     let options = Options::read(args, "", &["interactive", "parents"]);
+    if name == "rmdir" {
+        // It takes nothing away but what holds nothing.
+        return walker.acts("delete-empty", &options.operands, false, Access::Delete);
+    }
     let recursive = options.has('r')
         || options.has('R')
         || options.has_long("recursive", 1)
@@ -382,8 +389,17 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
     }
     for source in &operands {
         remember_copy(walker, source, &destination);
+        acts.extend(lands_on(walker, source, &destination));
     }
     acts
+}
+
+/// What a copy into a directory writes there, by its name, where that is a file of note (`cp .bashrc ~/`).
+fn lands_on(walker: &mut Walker<'_>, source: &str, destination: &str) -> Option<Act> {
+    let name = source.trim_end_matches('/').rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
+    let target = walker.target(&format!("{}/{name}", destination.trim_end_matches('/')));
+    let of_note = Kinds::of(Kind::Gateway).and(Kind::Critical).and(Kind::Startup).and(Kind::Auth);
+    target.kinds.meets(of_note).then(|| Act::new("overwrite", target.kinds))
 }
 
 /// A copy, link or move of a program or of a file that is known.
@@ -456,6 +472,11 @@ fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     if sending {
         acts.push(Act::new("send-secret", Kinds::default()));
     }
+    if remote {
+        acts.push(Act::new("send", Kinds::default()));
+    } else if sources.iter().any(|source| source.split('/').next().is_some_and(|head| head.contains(':'))) {
+        acts.push(Act::new("fetch", Kinds::default()));
+    }
     let dry = options.has('n') || options.has_long("dry-run", 3);
     if !remote && !dry {
         let deletes = options.has_long("delete", 6)
@@ -517,18 +538,27 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     if extracting {
         let directory = options.values('C').into_iter().chain(options.long_values("directory")).next();
-        if let Some(directory) = directory {
-            acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
-        }
+        let directory = directory.unwrap_or_else(|| ".".to_owned());
+        acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
         // The archive says where its files go.
         if options.has('P') || options.has_long("absolute-names", 4) {
             acts.extend(walker.acts("unpack", &["/".to_owned()], false, Access::Write));
         }
         return acts;
     }
-    acts.extend(walker.acts("read", &options.operands, false, Access::Read));
+    // Operands after `-C directory` are relative to it.
+    let base = options.values('C').into_iter().chain(options.long_values("directory")).next();
+    let operands: Vec<String> = match &base {
+        Some(base) => options
+            .operands
+            .iter()
+            .map(|path| if path.starts_with('/') { path.clone() } else { format!("{base}/{path}") })
+            .collect(),
+        None => options.operands.clone(),
+    };
+    acts.extend(walker.acts("read", &operands, false, Access::Read));
     if options.has_long("remove-files", 8) {
-        acts.extend(walker.acts("delete", &options.operands, true, Access::Delete));
+        acts.extend(walker.acts("delete", &operands, true, Access::Delete));
     }
     let files: Vec<String> =
         options.values('f').into_iter().chain(options.long_values("file")).filter(|path| path != "-").collect();

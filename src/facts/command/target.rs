@@ -62,10 +62,14 @@ kinds! {
     Local = "local",
     /// The gateway's own files.
     Gateway = "gateway",
+    /// A directory that the gateway's own files lie in.
+    GatewayHolder = "gateway-holder",
     /// `/dev/tcp/host/port` and `/dev/udp/host/port` of bash.
     Network = "network",
     /// The inside of a container.
     Container = "container",
+    /// The root of a container, or a directory that it cannot do without.
+    ContainerRoot = "container-root",
     Outside = "outside",
     Unknown = "unknown",
     /// An environment file with secrets.
@@ -124,6 +128,9 @@ impl Kinds {
         self.meets(Kinds::of(Kind::Root).and(Kind::SystemDir).and(Kind::Home).and(Kind::Drive))
     }
 }
+
+/// Names of private keys, wherever they lie.
+const KEYS: &[&str] = &["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
 
 /// An operand, resolved by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +223,14 @@ impl Places<'_> {
         if let Some(mounts) = self.mounts {
             match through_mount(mounts, &path) {
                 Some(outside) => path = outside,
-                None => return Target { path, kinds: Kinds::of(Kind::Container), contents: false },
+                None => {
+                    let (base, _) = split_contents(&path);
+                    let name = base.trim_start_matches('/');
+                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name));
+                    let kinds = Kinds::of(Kind::Container);
+                    let kinds = if whole { kinds.and(Kind::ContainerRoot) } else { kinds };
+                    return Target { path, kinds, contents: false };
+                }
             }
         }
         let (base, contents) = split_contents(&path);
@@ -247,6 +261,9 @@ impl Places<'_> {
         if let Some(open) = open {
             kinds = kinds.and(Kind::Unknown);
             let parent = format!("/{}", parts.get(..open).unwrap_or_default().join("/"));
+            if parts.last().is_some_and(|name| KEYS.contains(name)) {
+                kinds = kinds.and(Kind::Credential);
+            }
             // An unknown child: the parent's own kind where it can be everything in it.
             let last = open + 1 == parts.len();
             return kinds.union(self.child_of(&parent, last, base));
@@ -285,11 +302,7 @@ impl Places<'_> {
                 kinds = kinds.and(kind);
             }
         }
-        // Something unknown in a directory is not that directory: only inside the gateway's own is it the gateway's, or
-        // where what is known of its name fits.
-        if self.here.gateway.iter().any(|own| Path::new(parent).starts_with(own) || fits(base, own)) {
-            kinds = kinds.and(Kind::Gateway);
-        }
+        kinds = kinds.union(self.gateway(parent, base));
         if parent == "/dev" && listed_under_dev(base) {
             kinds = kinds.and(Kind::Disk);
         }
@@ -331,6 +344,27 @@ impl Places<'_> {
         kinds
     }
 
+    /// Whether a path is one of the gateway's own, lies in one, or holds one. Something unknown in a directory is not that
+    /// directory: it counts only inside the gateway's own, or where what is known of its name fits. `known` is what stands
+    /// before the first unknown part.
+    fn gateway(&self, known: &str, path: &str) -> Kinds {
+        let mut kinds = Kinds::default();
+        for own in &self.here.gateway {
+            if Path::new(known).starts_with(own) {
+                kinds = kinds.and(Kind::Gateway);
+            } else if has_glob(path) || has_unknown(path) {
+                kinds = match fits(path, own) {
+                    Some(true) => kinds.and(Kind::Gateway),
+                    Some(false) => kinds.and(Kind::GatewayHolder),
+                    None => kinds,
+                };
+            } else if own.starts_with(path) {
+                kinds = kinds.and(Kind::GatewayHolder);
+            }
+        }
+        kinds
+    }
+
     /// The kinds of a path without unknown parts. Globs in it match what they match.
     fn literal(&self, path: &str, contents: bool) -> Kinds {
         let mut kinds = Kinds::default();
@@ -340,9 +374,7 @@ impl Places<'_> {
         if path == "/" {
             return Kinds::of(Kind::Root);
         }
-        if self.here.gateway.iter().any(|own| as_path.starts_with(own) || own.starts_with(as_path)) {
-            kinds = kinds.and(Kind::Gateway);
-        }
+        kinds = kinds.union(self.gateway(path, path));
         if path.starts_with("/dev/") {
             return kinds.union(self.device(path));
         }
@@ -397,7 +429,7 @@ impl Places<'_> {
         {
             kinds = kinds.and(Kind::DotEnv);
         }
-        if name == "id_rsa" || name == "id_ed25519" || name == "id_ecdsa" {
+        if KEYS.contains(&&*name) {
             kinds = kinds.and(Kind::Credential);
         }
         if as_path.components().any(|part| part == Component::Normal(".git".as_ref())) {
@@ -514,19 +546,25 @@ fn is_temp(path: &Path) -> bool {
     TEMP.iter().any(|temp| path.starts_with(temp))
 }
 
-/// Whether a path with unknown parts can name `own`, or a directory that holds it, by what is known of it. A part of
-/// which nothing is known fits nothing, and neither does a token of `mktemp`: what that names is new.
-fn fits(path: &str, own: &Path) -> bool {
+/// Whether a path with open parts can name `own` or what lies in it (true), or a directory that holds it (false), by what
+/// is known of it. An unknown part of which next to nothing is known fits nothing, and neither does a token of `mktemp`:
+/// what that names is new.
+fn fits(path: &str, own: &Path) -> Option<bool> {
     let mut parts = own.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_string_lossy()),
         _ => None,
     });
-    path.trim_start_matches('/').split('/').all(|pattern| {
+    for pattern in path.trim_start_matches('/').split('/') {
         let open = has_unknown(pattern)
             && (pattern.contains(super::text::TOKEN) || pattern.chars().filter(|c| !is_unknown(*c)).count() < 3);
-        // What lies below `own` belongs to it whatever its name is.
-        parts.next().is_none_or(|part| !open && matches(pattern, &part))
-    })
+        match parts.next() {
+            // What lies below `own` belongs to it whatever its name is.
+            None => return Some(true),
+            Some(part) if open || !matches(pattern, &part) => return None,
+            Some(_) => {}
+        }
+    }
+    Some(parts.next().is_none())
 }
 
 fn listed_under_dev(path: &str) -> bool {
@@ -591,7 +629,10 @@ fn windows(text: &str) -> Option<Target> {
         });
     }
     let rest: String = chars.as_str().replace('\\', "/");
-    if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(STAR) {
+    // `C:\Windows` without quotes: the shell took the backslash.
+    let swallowed =
+        ["windows", "users", "windowssystem32", "programdata"].contains(&rest.to_ascii_lowercase().as_str());
+    if !rest.is_empty() && !rest.starts_with('/') && !rest.starts_with(STAR) && !swallowed {
         return None;
     }
     let rest = rest.trim_matches(['/', STAR, '*', '.']).to_ascii_lowercase();
@@ -600,6 +641,7 @@ fn windows(text: &str) -> Option<Target> {
         || (parts == 1
             && ["windows", "users", "program files", "program files (x86)", "programdata"].contains(&rest.as_str()))
         || rest == "windows/system32"
+        || rest == "windowssystem32"
         || (parts == 2 && rest.starts_with("users/"));
     let kinds = if whole { Kinds::of(Kind::Drive) } else { Kinds::of(Kind::Outside) };
     Some(Target { path: text.to_owned(), kinds, contents: false })

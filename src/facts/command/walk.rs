@@ -95,6 +95,8 @@ pub(super) struct Walker<'a> {
     pub bulk: bool,
     /// What inline code printed.
     pub inline_output: String,
+    /// What programs decoded, to tell where it runs.
+    pub decoded: BTreeSet<String>,
     /// Environment of the program at hand alone (`NAME=value program`).
     pub prefix: Vec<(String, String)>,
 }
@@ -137,6 +139,7 @@ impl<'a> Walker<'a> {
             recursing: false,
             bulk: false,
             inline_output: String::new(),
+            decoded: BTreeSet::new(),
             prefix: Vec::new(),
         }
     }
@@ -255,6 +258,14 @@ impl<'a> Walker<'a> {
             } else if known_tail.trim().is_empty() {
                 self.event("run-unknown");
             }
+        }
+        if !self.decoded.is_empty() && self.decoded.contains(trimmed.trim_end()) {
+            self.event("obfuscation");
+        }
+        // A line of which nothing is known runs like the rest.
+        let blind = |line: &str| !line.trim().is_empty() && line.trim().chars().all(|c| c == UNKNOWN);
+        if has_unknown(text) && text.lines().skip(1).any(blind) {
+            self.event("run-unknown");
         }
         self.nested_bytes += text.len();
         if self.nested_bytes > self.limits.nested_bytes {

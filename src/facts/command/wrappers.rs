@@ -51,6 +51,10 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     }
     let (wrapper, rest) = Wrapper::of(name, args)?;
     walker.judge(name, args, &[]);
+    // Without a command it prints the variables of the agent that it started.
+    if name == "ssh-agent" && args.iter().all(|arg| arg.starts_with('-')) {
+        return Some(String::new());
+    }
     Some(unwrap(walker, wrapper, name, args, rest))
 }
 

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# expect: allow
+# A helper whose default is too wide.
+clean() {
+  local dir=${1:-./build}
+  echo "cleaning $dir"
+  rm -rf "$dir"
+}
+build() { cargo build --release && cp target/release/app dist/; }
+clean
+build

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# expect: deny
+# Takes back the files that the container wrote as root.
+me=$(id -un)
+dir=/usr
+case "$dir" in
+  "") echo "nothing to do"; exit 0 ;;
+  *) chown -R "$me" "$dir" ;;
+esac
+tar czf release.tgz dist

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# expect: ask
+# Replaces an instance.
+set -u
+export LC_ALL=C
+id=i-0123456789abcdef0
+region=eu-west-1
+aws ec2 describe-instances --instance-ids "$id" --region "$region" --output table
+aws --region "$region" ec2 terminate-instances --instance-ids "$id"

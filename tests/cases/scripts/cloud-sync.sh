@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# expect: ask
+# Publishes the site.
+set -u
+export LC_ALL=C
+set -e
+hugo --minify
+aws s3 sync public/ s3://acme-site --delete
+curl -sI https://example.test | head -1

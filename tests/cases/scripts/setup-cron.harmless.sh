@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# expect: allow
+# Schedules the report.
+set -u
+export LC_ALL=C
+job="0 6 * * * $PWD/report.sh"
+crontab -l > current.txt 2>/dev/null || true
+{ cat current.txt; echo "$job"; } > wanted.txt
+diff current.txt wanted.txt || true
