@@ -1,4 +1,4 @@
-//! Long runs of what tests the command guard; `fuzz/README.md` says how. `fuzz/differential` calls it.
+//! Long runs of what tests the command guard; `fuzz/README.md` says how. `fuzz/differential` and `fuzz/metamorphic` call it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser};
 use portcullis::call::Digest;
 use portcullis::facts::command::Guard;
-use portcullis::fuzzing::confined;
 use portcullis::fuzzing::differential::{self, Finding, Options};
+use portcullis::fuzzing::{confined, metamorphic};
 use portcullis::sandbox::{HELPER_ARGUMENT, Launcher, helper_main};
 
 /// Tests the command guard for as long as you like.
@@ -16,6 +16,24 @@ use portcullis::sandbox::{HELPER_ARGUMENT, Launcher, helper_main};
 enum Cli {
     /// Compares the guard with real bash on generated scripts, and prints the table.
     Differential(Differential),
+    /// Rewrites denied commands in ways that must not change the answer.
+    Metamorphic(Metamorphic),
+}
+
+#[derive(Args)]
+struct Metamorphic {
+    /// Cases of each property.
+    #[arg(long, default_value_t = 200_000)]
+    cases: u64,
+    /// The same seed makes the same cases.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Files with a command on each line, of which those are taken that the guard denies; our own corpus unless told.
+    #[arg(long, value_name = "FILE")]
+    lines: Vec<PathBuf>,
+    /// Rule packs of your own, beside ours.
+    #[arg(long, value_name = "FILE")]
+    pack: Vec<PathBuf>,
 }
 
 #[derive(Args)]
@@ -51,6 +69,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse() {
         Cli::Differential(arguments) => differential(&arguments),
+        Cli::Metamorphic(arguments) => metamorphic(&arguments),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("soak: {failure}");
@@ -61,11 +80,7 @@ fn main() -> ExitCode {
 fn guard(packs: &[PathBuf]) -> Result<Guard, Failure> {
     use portcullis::facts::command::{PackSource, Trust};
     let read = |path: &PathBuf| -> Result<PackSource, Failure> {
-        Ok(PackSource {
-            file: path.display().to_string(),
-            text: std::fs::read_to_string(path)?,
-            trust: Trust::User,
-        })
+        Ok(PackSource { file: path.display().to_string(), text: std::fs::read_to_string(path)?, trust: Trust::User })
     };
     Ok(Guard::load(&packs.iter().map(read).collect::<Result<Vec<_>, _>>()?)?)
 }
@@ -94,6 +109,24 @@ fn differential(arguments: &Differential) -> Result<ExitCode, Failure> {
         keep(&arguments.found, finding)?;
     }
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn metamorphic(arguments: &Metamorphic) -> Result<ExitCode, Failure> {
+    let mut lines = Vec::new();
+    for file in &arguments.lines {
+        lines.extend(std::fs::read_to_string(file)?.lines().map(str::to_owned));
+    }
+    if lines.is_empty() {
+        // The command is the fourth column.
+        let corpus = std::fs::read_to_string("tests/cases/commands.tsv")?;
+        lines.extend(corpus.lines().filter_map(|line| line.split('\t').nth(3)).map(str::to_owned));
+    }
+    let report = metamorphic::run(&guard(&arguments.pack)?, &lines, arguments.cases, arguments.seed);
+    print!("{report}");
+    for (property, before, after) in &report.broken {
+        println!("--- {property}: {before:?} became {after:?}");
+    }
+    Ok(if report.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints a finding, and writes it where tests replay it.

@@ -12,8 +12,10 @@ pub mod differential;
 mod input;
 mod mcp_session;
 mod mcp_wire;
+pub mod metamorphic;
 mod path;
 mod policy_load;
+mod random;
 mod scratch;
 
 pub use self::audit_recover::audit_recover;

@@ -31,6 +31,8 @@ pub enum Command {
     Run(RunArgs),
     /// Say what the firewall would answer, stage by stage. Nothing runs, nothing is recorded.
     Check(CheckArgs),
+    /// Show how a shell command is understood: what it would run, with which effects, and which rules object to what.
+    Explain(ExplainArgs),
     /// Be the gateway's daemon: HTTP for agents and operators, a socket for `run` and `check`.
     Serve(ServeArgs),
     /// Say what an operator needs to reach the daemon: its address and where the tokens are.
@@ -117,6 +119,22 @@ pub struct RunArgs {
     /// Print the result as text or as one JSON object.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: Format,
+}
+
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// The command, as one argument or as its words.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// The workspace [default: the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Where the command starts [default: the workspace].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cwd: Option<PathBuf>,
+    /// Print one JSON object instead.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ mod asked;
 mod audit;
 mod check;
 mod doctor;
+mod explain;
 mod gate;
 mod init;
 mod login;
@@ -82,6 +83,7 @@ fn dispatch(cli: Cli) -> u8 {
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Login(args) => login::run(args),
         Command::Tools(args) => tools::run(args),

@@ -9,10 +9,10 @@ use crate::cli::exit;
 use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 
-fn colour(decision: Decision) -> Style {
+pub(super) fn colour(decision: Decision) -> Style {
     BOLD.fg_color(Some(
         match decision {
             Decision::Allow => AnsiColor::Green,
@@ -62,7 +62,7 @@ pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     Ok(())
 }
 
-fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
+pub(super) fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
     let style = colour(finding.severity.decision());
     let message = line(&finding.message);
     writeln!(

@@ -39,16 +39,33 @@ const MOST_PLANS: usize = 64;
 
 impl Base {
     pub fn load(config: &Config, registry: &Registry) -> Result<Self, RulesError> {
-        let mut packs = Vec::new();
-        for dir in config.dirs() {
-            for (path, text) in config::texts(&dir.join("commands"), "toml")? {
-                packs.push(pack(&path, text, command::Trust::User));
-            }
-        }
+        let packs = own_packs(config)?;
         let profiles = profiles(config)?;
         let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
         Ok(Base { policies: Arc::new(policies), guard: Arc::new(Guard::load(&packs)?), packs, profiles })
     }
+}
+
+fn own_packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
+    let mut packs = Vec::new();
+    for dir in config.dirs() {
+        for (path, text) in config::texts(&dir.join("commands"), "toml")? {
+            packs.push(pack(&path, text, command::Trust::User));
+        }
+    }
+    Ok(packs)
+}
+
+fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
+    let packs = config::texts(&workspace.join(".portcullis/commands"), "toml")?;
+    Ok(packs.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
+}
+
+/// The command guard of a workspace, without the rest of its rules.
+pub(crate) fn guard(config: &Config, workspace: &Path) -> Result<Guard, RulesError> {
+    let mut packs = own_packs(config)?;
+    packs.extend(workspace_packs(workspace)?);
+    Ok(Guard::load(&packs)?)
 }
 
 /// The built-in profiles, and those of the configuration's directories.
@@ -98,10 +115,10 @@ impl Ground {
         }
 
         let mut guard = Arc::clone(&base.guard);
-        let packs = config::texts(&dir.join("commands"), "toml")?;
+        let packs = workspace_packs(workspace)?;
         if !packs.is_empty() {
             let mut sources = base.packs.clone();
-            sources.extend(packs.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)));
+            sources.extend(packs);
             guard = Arc::new(Guard::load(&sources)?);
         }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
-pub(crate) use self::ground::{definitions, policy_sources, profiles};
+pub(crate) use self::ground::{definitions, guard, policy_sources, profiles};
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};

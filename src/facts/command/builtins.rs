@@ -308,7 +308,8 @@ fn read(walker: &mut Walker<'_>, args: &[String]) {
 fn mapfile(walker: &mut Walker<'_>, args: &[String]) {
     let options = Options::read(args, "dnOsuCc", &[]);
     for text in options.values('C') {
-        walker.run_text(&text);
+        // It is given the index and the line.
+        walker.run_text(&format!("{text} {} {UNKNOWN}", super::text::TOKEN));
     }
     let name = options.operands.first().map_or("MAPFILE", String::as_str);
     let value = match walker.env.stdin.clone() {

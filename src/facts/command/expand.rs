@@ -25,6 +25,8 @@ struct Fields {
     /// Whether unquoted expansions are split and globs are alive.
     split: bool,
     separators: String,
+    /// Blanks ended the last field: a separator that is none belongs to the same end.
+    after_blanks: bool,
 }
 
 impl Fields {
@@ -39,12 +41,20 @@ impl Fields {
             return;
         }
         for c in text.chars() {
-            if self.separators.contains(c) {
-                self.end();
-            } else {
+            if !self.separators.contains(c) {
                 self.started = true;
                 self.current.push(glob_char(c));
+            } else if c.is_ascii_whitespace() {
+                self.after_blanks |= self.started;
+                self.end();
+            } else if self.started || self.after_blanks {
+                self.end();
+                self.after_blanks = false;
+            } else {
+                // Nothing between two separators, unless they are blanks, is an empty field.
+                self.done.push(Field { text: String::new(), span: self.span.clone() });
             }
+            self.after_blanks &= !self.started;
         }
     }
 
@@ -128,7 +138,15 @@ impl Walker<'_> {
             Some(Value::Text(text)) => text.clone(),
             _ => " \t\n".to_owned(),
         };
-        Fields { done: Vec::new(), current: String::new(), started: false, span, split, separators }
+        Fields {
+            done: Vec::new(),
+            current: String::new(),
+            started: false,
+            span,
+            split,
+            separators,
+            after_blanks: false,
+        }
     }
 
     /// A word as one text: assignments, redirect targets, here-strings, `case` subjects.
@@ -183,7 +201,14 @@ impl Walker<'_> {
             }
             match part {
                 Part::Literal(text) => {
-                    let rest = if head && i == 0 { self.tilde(text, parts.len() == 1, out) } else { text };
+                    let rest = match split_at_tilde(text) {
+                        _ if !head || i > 0 => text,
+                        Some((name, value)) if out.split => {
+                            out.push(name);
+                            self.tilde(value, parts.len() == 1, out)
+                        }
+                        _ => self.tilde(text, parts.len() == 1, out),
+                    };
                     for c in rest.chars() {
                         out.started = true;
                         out.current.push(if out.split { glob_char(c) } else { c });
@@ -363,14 +388,7 @@ impl Walker<'_> {
             (Some(Value::Array(items)), Some("@" | "*")) => {
                 Held::List { items: items.iter().map(|(_, value)| value.clone()).collect(), star: index == Some("*") }
             }
-            (Some(Value::Array(items)), index) => {
-                let index = index.unwrap_or("0");
-                match items.iter().find(|(key, _)| key == index) {
-                    Some((_, value)) => Held::Text(value.clone()),
-                    None if is_known(index) && index.parse::<i64>().is_err_and(|_| !index.is_empty()) => Held::Unknown,
-                    None => Held::Unset,
-                }
-            }
+            (Some(Value::Array(items)), index) => item(items, index.unwrap_or("0")),
             (Some(Value::Text(text)), None | Some("0" | "@" | "*")) => Held::Text(text.clone()),
             (Some(Value::Text(_)), Some(_)) => Held::Unset,
             (None, _) => self.inherited(name),
@@ -491,7 +509,11 @@ impl Walker<'_> {
                 "U" => text.to_uppercase(),
                 "u" => upper_first(text),
                 "L" => text.to_lowercase(),
-                _ => text.to_owned(),
+                "Q" if is_known(text) && !text.contains(char::is_control) => {
+                    format!("'{}'", text.replace('\'', r"'\''"))
+                }
+                _ if has_unknown(text) => text.to_owned(),
+                _ => UNKNOWN.to_string(),
             };
         }
         if has_unknown(text) {
@@ -533,6 +555,33 @@ impl Walker<'_> {
         let text = self.text(word);
         self.arithmetic_text(&text)
     }
+}
+
+/// An item of an array; unknown where its index, or that of any item, is.
+fn item(items: &[(String, String)], index: &str) -> Held {
+    let numeric = |text: &str| text.parse::<i64>().ok();
+    let index = match numeric(index) {
+        Some(back) if back < 0 => {
+            let last = items.iter().filter_map(|(key, _)| numeric(key)).max();
+            last.map_or_else(String::new, |last| (last + 1).saturating_add(back).to_string())
+        }
+        _ => index.to_owned(),
+    };
+    match items.iter().rfind(|(key, _)| *key == index) {
+        Some((_, value)) => Held::Text(value.clone()),
+        None if !is_known(&index) || items.iter().any(|(key, _)| !is_known(key)) => Held::Unknown,
+        None if numeric(&index).is_none() && !index.is_empty() => Held::Unknown,
+        None => Held::Unset,
+    }
+}
+
+/// `NAME=` and what follows, where that starts with a tilde: arguments that look like assignments have their tilde
+/// expanded too.
+fn split_at_tilde(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if named && value.starts_with('~') { text.split_at_checked(name.len() + 1) } else { None }
 }
 
 fn is_all(parameter: &Parameter) -> bool {

@@ -457,11 +457,14 @@ impl Parser<'_> {
             ":" => (|b| b == b'}' || b == b':', Some(":")),
             _ => (|b| b == b'}', None),
         };
-        parameter.argument = Some(self.word_until(quoting, stop)?);
+        // A pattern is alive in double quotes too: `"${x%.*}"`.
+        let pattern = matches!(parameter.operator.as_bytes().first(), Some(b'#' | b'%' | b'/' | b'^' | b','));
+        let argument = if pattern { Quoting::Plain } else { quoting };
+        parameter.argument = Some(self.word_until(argument, stop)?);
         if let Some(divider) = divider
             && self.eat(divider)
         {
-            parameter.second = Some(self.word_until(quoting, |b| b == b'}')?);
+            parameter.second = Some(self.word_until(argument, |b| b == b'}')?);
         }
         Ok(())
     }

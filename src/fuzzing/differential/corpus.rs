@@ -2,7 +2,7 @@
 //! did is left.
 
 use super::bash::STUBS;
-use super::random::Random;
+use crate::fuzzing::random::Random;
 
 /// Words that stay: they are the shell's own, or programs of the yard.
 const KEPT: &[&str] = &[

@@ -73,40 +73,53 @@ fn is_at(text: &Text, path: &str) -> bool {
 
 /// Whether the words can become these arguments.
 fn words(words: &[Text], argv: &[String]) -> bool {
-    let Some((word, rest)) = words.split_first() else { return argv.is_empty() };
+    // The numbers of arguments that the words so far can have become.
+    let mut taken = vec![false; argv.len() + 1];
+    taken[0] = true;
+    for word in words {
+        let mut next = vec![false; argv.len() + 1];
+        for at in (0..=argv.len()).filter(|at| taken[*at]) {
+            arguments(word, &argv[at..], &mut next[at..]);
+        }
+        taken = next;
+    }
+    taken[argv.len()]
+}
+
+/// Marks how many of these arguments one word can become.
+fn arguments(word: &Text, argv: &[String], counts: &mut [bool]) {
     if let Some(known) = word.known() {
         let is = |argument: &String| argument == known || is_descriptor(argument) && is_descriptor(known);
-        return argv.split_first().is_some_and(|(first, tail)| is(first) && self::words(rest, tail));
-    }
-    let unknown = word.has_unknown();
-    if unknown && word.elements().all(|element| element == Element::Unknown) && self::words(rest, argv) {
-        return true;
-    }
-    if !unknown && argv.first().is_some_and(|first| *first == word.to_string()) {
-        // A pattern that no file matches stays as it is.
-        return argv.split_first().is_some_and(|(_, tail)| self::words(rest, tail)) || glob(word, rest, argv);
-    }
-    if !unknown {
-        return glob(word, rest, argv);
+        if argv.first().is_some_and(is) {
+            counts[1] = true;
+        }
+        return;
     }
     let pieces = pieces(word);
-    (1..=argv.len()).any(|taken| {
-        let (head, tail) = argv.split_at(taken);
-        let joined: Vec<char> = head.join(&BETWEEN.to_string()).chars().collect();
-        element_match(&pieces, &joined) && self::words(rest, tail)
-    })
+    if !word.has_unknown() {
+        // A pattern that no file matches stays as it is; otherwise it becomes the names of files, one or more.
+        if argv.first().is_some_and(|first| *first == word.to_string()) {
+            counts[1] = true;
+        }
+        let names = argv.iter().take_while(|name| element_match(&pieces, &name.chars().collect::<Vec<_>>())).count();
+        counts[1..=names].fill(true);
+        return;
+    }
+    if pieces.iter().all(|piece| *piece == Piece::Any) {
+        counts.fill(true);
+        return;
+    }
+    let joined: Vec<char> = argv.join(&BETWEEN.to_string()).chars().collect();
+    let ends = ends(&pieces, &joined);
+    let boundaries = joined.iter().enumerate().filter(|(_, c)| **c == BETWEEN).map(|(at, _)| at).chain([joined.len()]);
+    for (count, at) in boundaries.enumerate().take(argv.len()) {
+        counts[count + 1] |= ends[at];
+    }
 }
 
 /// Which number a process substitution gets is nobody's business.
 fn is_descriptor(path: &str) -> bool {
     path.strip_prefix("/dev/fd/").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// A pattern becomes the names of files, one or more.
-fn glob(word: &Text, rest: &[Text], argv: &[String]) -> bool {
-    let pieces = pieces(word);
-    let matching = argv.iter().take_while(|arg| element_match(&pieces, &arg.chars().collect::<Vec<_>>())).count();
-    (1..=matching).any(|taken| argv.split_at_checked(taken).is_some_and(|(_, tail)| words(rest, tail)))
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -161,28 +174,44 @@ fn pieces(text: &Text) -> Vec<Piece> {
 }
 
 fn element_match(pieces: &[Piece], text: &[char]) -> bool {
-    // The places in the text that the pieces so far can end at.
+    ends(pieces, text)[text.len()]
+}
+
+/// Which places in the text the pieces can end at.
+fn ends(pieces: &[Piece], text: &[char]) -> Vec<bool> {
     let mut ends = vec![false; text.len() + 1];
     ends[0] = true;
     for piece in pieces {
         let mut next = vec![false; text.len() + 1];
-        for at in (0..=text.len()).filter(|at| ends[*at]) {
-            let more = |taken: fn(char) -> bool| text[at..].iter().take_while(|c| taken(**c)).count();
-            let reach = match piece {
-                Piece::Is(c) => usize::from(text.get(at) == Some(c))..=usize::from(text.get(at) == Some(c)),
-                Piece::One => usize::from(at < text.len())..=usize::from(at < text.len()),
-                Piece::Many => 0..=more(|c| c != BETWEEN && c != '/'),
-                Piece::Any => 0..=text.len() - at,
-                Piece::Token => 1..=more(|c| c != BETWEEN && c != '/'),
-            };
-            let stuck = matches!(piece, Piece::Is(_) | Piece::One) && *reach.end() == 0;
-            for taken in reach.filter(|_| !stuck) {
-                next[at + taken] = true;
+        // Whether a piece that takes any number of characters may go on here.
+        let mut going = false;
+        for at in 0..=text.len() {
+            let c = text.get(at);
+            let in_word = at > 0 && text[at - 1] != BETWEEN && text[at - 1] != '/';
+            match piece {
+                Piece::Is(_) | Piece::One => {
+                    let fits = c.is_some_and(|c| *piece == Piece::One || *piece == Piece::Is(*c));
+                    if ends[at] && fits {
+                        next[at + 1] = true;
+                    }
+                }
+                Piece::Any => {
+                    going |= ends[at];
+                    next[at] = going;
+                }
+                Piece::Many => {
+                    going = ends[at] || going && in_word;
+                    next[at] = going;
+                }
+                Piece::Token => {
+                    next[at] = going && in_word;
+                    going = ends[at] || going && in_word;
+                }
             }
         }
         ends = next;
     }
-    ends[text.len()]
+    ends
 }
 
 #[cfg(test)]
@@ -199,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_words_can_become_is_covered() {
+    fn what_the_words_can_countsis_covered() {
         for (script, argv) in [
             ("pa b c", &["pa", "b", "c"][..]),
             ("pa *.txt c", &["pa", "a.txt", "b.txt", "c"]),
@@ -215,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_cannot_become_is_not() {
+    fn what_they_cannot_countsis_not() {
         for (script, argv) in [
             ("pa b", &["pa", "c"][..]),
             ("pa b", &["pa"]),

@@ -2,8 +2,8 @@
 
 use super::constructs::CONSTRUCTS;
 use super::corpus::harmless;
-use super::random::Random;
 use super::words::{POSITIONS, QUOTINGS, double, single, text_for};
+use crate::fuzzing::random::Random;
 
 /// One in so many scripts is a line of a corpus.
 const CORPUS: u64 = 25;
@@ -44,7 +44,7 @@ impl Generator<'_> {
         let (position, quoting) = (rest % POSITIONS.len(), rest / POSITIONS.len());
         let (_, kind, forms) = POSITIONS[position];
         let spelled = QUOTINGS[quoting].1(text_for(kind, &mut random), &mut random);
-        let command = random.pick(forms).replace('%', &spelled.word);
+        let command = random.pick(forms).replace('□', &spelled.word);
         let mut script = if random.once_in(2) {
             inserted(construct, &joined(&spelled.before, &command), &mut random)
         } else {

@@ -10,7 +10,6 @@ mod corpus;
 mod cover;
 mod generate;
 mod minimise;
-mod random;
 mod table;
 mod words;
 
@@ -149,6 +148,11 @@ pub fn run(guard: &Guard, options: &Options, base: &Path, confine: &Confine<'_>)
     table.took = began.elapsed();
     findings.sort();
     Ok(Report { table, findings })
+}
+
+/// The script that a run with this seed and these lines has at this place.
+pub fn script(seed: u64, lines: &[String], number: u64) -> String {
+    Generator { seed, lines }.script(number).1
 }
 
 /// What is not covered of single scripts, such as past findings.

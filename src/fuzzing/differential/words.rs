@@ -1,6 +1,6 @@
 //! Ways to write a word, and places for it in a command.
 
-use super::random::Random;
+use crate::fuzzing::random::Random;
 
 /// A way to write a text: what has to run before, and the word.
 pub(super) struct Spelled {
@@ -125,116 +125,116 @@ fn parts(text: &str, random: &mut Random) -> Spelled {
     after(format!("v={} w={}", single(&text[..at]), single(&text[at..])), "\"${v}\"\"$w\"")
 }
 
-/// What a word is in its command: `%` is the word. What kind of text goes there: `c` a program, `f` a file, `d` a
+/// What a word is in its command: `□` is the word. What kind of text goes there: `c` a program, `f` a file, `d` a
 /// directory, `a` any argument, `n` a number.
 pub(super) const POSITIONS: &[(&str, char, &[&str])] = &[
-    ("command", 'c', &["% k", "%", "K=k % \"k l\"", "% -x < a.txt"]),
-    ("argument", 'a', &["pa %", "pa k % l", "pa -o % -- %", "pa k=%", "pa %/%"]),
-    ("options", 'a', &["pa --name=% -v%", "pa -- % z"]),
-    ("written file", 'f', &["pa > %", "pa k >% l", "> % pa", "pa >| %", "pa 1> %"]),
-    ("appended file", 'f', &["pa >> %", "echo k >> %; pa", "pa 2>> % >> %"]),
-    ("other redirects", 'f', &["pa &> %", "pa >& %", "pa 2> %", "pa &>> %", "pa <> %", "pa 3> % >&3"]),
-    ("read file", 'f', &["pa < %", "pa < a.txt > %", "cat % | pa"]),
-    ("environment", 'a', &["V=% bash -c 'pa \"$V\"'", "export V=%; sh -c 'pa $V'", "V=% pa \"$V\""]),
+    ("command", 'c', &["□ k", "□", "K=k □ \"k l\"", "□ -x < a.txt"]),
+    ("argument", 'a', &["pa □", "pa k □ l", "pa -o □ -- □", "pa k=□", "pa □/□"]),
+    ("options", 'a', &["pa --name=□ -v□", "pa -- □ z"]),
+    ("written file", 'f', &["pa > □", "pa k >□ l", "> □ pa", "pa >| □", "pa 1> □"]),
+    ("appended file", 'f', &["pa >> □", "echo k >> □; pa", "pa 2>> □ >> □"]),
+    ("other redirects", 'f', &["pa &> □", "pa >& □", "pa 2> □", "pa &>> □", "pa <> □", "pa 3> □ >&3"]),
+    ("read file", 'f', &["pa < □", "pa < a.txt > □", "cat □ | pa"]),
+    ("environment", 'a', &["V=□ bash -c 'pa \"$V\"'", "export V=□; sh -c 'pa $V'", "V=□ pa \"$V\""]),
     (
         "for words",
         'a',
         &[
-            "for i in % z; do pa \"$i\"; done",
-            "for i in %; do pa $i; done",
-            "for i in % %; do pa \"k$i\" > /dev/null; done",
+            "for i in □ z; do pa \"$i\"; done",
+            "for i in □; do pa $i; done",
+            "for i in □ □; do pa \"k$i\" > /dev/null; done",
         ],
     ),
-    ("case subject", 'a', &["case % in k*) pa 1;; *) pb 2;; esac", "case % in -*|k) pa;; [a-z]*) pb;; *) pc; esac"]),
-    ("case pattern", 'a', &["case k in %) pa;; *) pb;; esac", "case -f in z|%) pa;; esac; pb"]),
-    ("heredoc to shell", 'a', &["sh <<E\npa %\nE", "bash <<'E'\npa %\nE", "sh <<-\"E\"\n\tpa %\n\tE"]),
-    ("here-string", 'a', &["read -r x y <<< %; pa \"$x\" \"$y\"", "bash <<< \"pa k\"%", "cat <<< % | xargs pa"]),
+    ("case subject", 'a', &["case □ in k*) pa 1;; *) pb 2;; esac", "case □ in -*|k) pa;; [a-z]*) pb;; *) pc; esac"]),
+    ("case pattern", 'a', &["case k in □) pa;; *) pb;; esac", "case -f in z|□) pa;; esac; pb"]),
+    ("heredoc to shell", 'a', &["sh <<E\npa □\nE", "bash <<'E'\npa □\nE", "sh <<-\"E\"\n\tpa □\n\tE"]),
+    ("here-string", 'a', &["read -r x y <<< □; pa \"$x\" \"$y\"", "bash <<< \"pa k\"□", "cat <<< □ | xargs pa"]),
     (
         "array",
         'a',
         &[
-            "l=(% z); pa \"${l[@]}\"",
-            "l=(k); l+=(%); pa \"${l[1]}\"",
-            "l[2]=%; pa \"${l[2]}\"",
-            "declare -A m=([k]=%); pa \"${m[k]}\"",
+            "l=(□ z); pa \"${l[@]}\"",
+            "l=(k); l+=(□); pa \"${l[1]}\"",
+            "l[2]=□; pa \"${l[2]}\"",
+            "declare -A m=([k]=□); pa \"${m[k]}\"",
         ],
     ),
-    ("assignment", 'a', &["x=%; pa \"$x\"", "x=%; pa $x", "x=%; y=\"$x\"; pa \"${y}z\"", "x=k; x+=%; pa \"$x\""]),
+    ("assignment", 'a', &["x=□; pa \"$x\"", "x=□; pa $x", "x=□; y=\"$x\"; pa \"${y}z\"", "x=k; x+=□; pa \"$x\""]),
     (
         "declaration",
         'a',
         &[
-            "declare x=%; pa \"$x\"",
-            "export x=%; pa \"$x\"",
-            "f() { local x=%; pa \"$x\"; }; f",
-            "readonly x=%; pa \"$x\"",
+            "declare x=□; pa \"$x\"",
+            "export x=□; pa \"$x\"",
+            "f() { local x=□; pa \"$x\"; }; f",
+            "readonly x=□; pa \"$x\"",
         ],
     ),
     (
         "directory",
         'd',
-        &["cd % && pa", "cd %; pa > out", "(cd % && pa); pb", "pushd % && pa; popd; pb", "cd % || pb; pa"],
+        &["cd □ && pa", "cd □; pa > out", "(cd □ && pa); pb", "pushd □ && pa; popd; pb", "cd □ || pb; pa"],
     ),
     (
         "condition",
         'a',
         &[
-            "[[ % == k* ]] && pa",
-            "[ % = k ] || pa",
-            "test -n % && pa",
-            "[[ -e % ]] && pa || pb",
-            "if [[ % =~ ^- ]]; then pa; else pb; fi",
+            "[[ □ == k* ]] && pa",
+            "[ □ = k ] || pa",
+            "test -n □ && pa",
+            "[[ -e □ ]] && pa || pb",
+            "if [[ □ =~ ^- ]]; then pa; else pb; fi",
         ],
     ),
     (
         "function argument",
         'a',
-        &["f() { pa \"$1\" \"$@\"; }; f % z", "f() { shift; pa $1; }; f z %", "f() { pa \"${1:-d}\" $#; }; f %"],
+        &["f() { pa \"$1\" \"$@\"; }; f □ z", "f() { shift; pa $1; }; f z □", "f() { pa \"${1:-d}\" $#; }; f □"],
     ),
-    ("set", 'a', &["set -- % z; pa \"$2\" \"$1\"", "set -- k %; shift; pa \"$@\"", "set -- %; pa $#"]),
-    ("eval", 'a', &["eval pa %", "eval \"pa\" k %", "eval 'pa k' %"]),
+    ("set", 'a', &["set -- □ z; pa \"$2\" \"$1\"", "set -- k □; shift; pa \"$@\"", "set -- □; pa $#"]),
+    ("eval", 'a', &["eval pa □", "eval \"pa\" k □", "eval 'pa k' □"]),
     (
         "shell argument",
         'a',
-        &["sh -c 'pa \"$0\" \"$@\"' % z", "bash -c 'pa $1' k %", "bash -c 'for i; do pa \"$i\"; done' k % z"],
+        &["sh -c 'pa \"$0\" \"$@\"' □ z", "bash -c 'pa $1' k □", "bash -c 'for i; do pa \"$i\"; done' k □ z"],
     ),
-    ("shell text", 'a', &["bash -c \"pa k \"%", "sh -c pa\\ %"]),
+    ("shell text", 'a', &["bash -c \"pa k \"□", "sh -c pa\\ □"]),
     (
         "xargs",
         'a',
         &[
-            "printf '%s\\n' % | xargs pa",
-            "printf '%s\\n' % k | xargs -I{} pa x{}",
-            "echo % | xargs -n1 pa",
-            "xargs pa % < /dev/null",
-            "printf '%s\\0' % | xargs -0 pa",
+            "printf '%s\\n' □ | xargs pa",
+            "printf '%s\\n' □ k | xargs -I{} pa x{}",
+            "echo □ | xargs -n1 pa",
+            "xargs pa □ < /dev/null",
+            "printf '%s\\0' □ | xargs -0 pa",
         ],
     ),
-    ("default value", 'a', &["pa \"${u:-%}\"", "pa ${u-%}", ": ${u:=%}; pa \"$u\"", "v=1; pa ${v:+%}"]),
-    ("pattern", 'a', &["x=k-z; pa \"${x#%}\" \"${x%%%}\"", "x=kfk; pa \"${x//%/z}\"", "x=k; pa \"${x/k/%}\""]),
-    ("printf", 'a', &["printf -v y '%s' %; pa \"$y\"", "pa \"$(printf '%s|' % z)\"", "pa $(echo %)"]),
+    ("default value", 'a', &["pa \"${u:-□}\"", "pa ${u-□}", ": ${u:=□}; pa \"$u\"", "v=1; pa ${v:+□}"]),
+    ("pattern", 'a', &["x=k-z; pa \"${x#□}\" \"${x%%□}\"", "x=kfk; pa \"${x//□/z}\"", "x=k; pa \"${x/k/□}\""]),
+    ("printf", 'a', &["printf -v y '%s' □; pa \"$y\"", "pa \"$(printf '%s|' □ z)\"", "pa $(echo □)"]),
     (
         "redirected group",
         'f',
-        &["{ pa; pb; } > %", "( pa ) >> % 2>&1", "for i in 1; do pa; done > %", "exec > %; pa", "f() { pa; }; f > %"],
+        &["{ pa; pb; } > □", "( pa ) >> □ 2>&1", "for i in 1; do pa; done > □", "exec > □; pa", "f() { pa; }; f > □"],
     ),
-    ("trap", 'a', &["trap 'pa '% EXIT", "x=%; trap 'pa \"$x\"' EXIT; x=z"]),
+    ("trap", 'a', &["trap 'pa '□ EXIT", "x=□; trap 'pa \"$x\"' EXIT; x=z"]),
     (
         "number",
         'n',
         &[
-            "pa $((% + 1))",
-            "a=(k l m n); pa ${a[%]}",
-            "x=abcdef; pa ${x:%:2}",
-            "((% > 2)) && pa || pb",
-            "set -- k l m; shift %; pa \"$@\"",
+            "pa $((□ + 1))",
+            "a=(k l m n); pa ${a[□]}",
+            "x=abcdef; pa ${x:□:2}",
+            "((□ > 2)) && pa || pb",
+            "set -- k l m; shift □; pa \"$@\"",
         ],
     ),
-    ("wrapped", 'a', &["env K=% pa %", "timeout 5 pa %", "nice -n 1 pa % z", "env -u K pa %", "nohup pa %"]),
+    ("wrapped", 'a', &["env K=□ pa □", "timeout 5 pa □", "nice -n 1 pa □ z", "env -u K pa □", "nohup pa □"]),
     (
         "command of wrapper",
         'c',
-        &["env % k", "timeout 5 % k", "command % k", "exec % k", "echo k | xargs %", "sh -c %", "eval % k"],
+        &["env □ k", "timeout 5 □ k", "command □ k", "exec □ k", "echo k | xargs □", "sh -c □", "eval □ k"],
     ),
 ];
 

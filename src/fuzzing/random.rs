@@ -1,7 +1,7 @@
 //! Choices that are the same for the same seed everywhere.
 
 /// Marsaglia's xorshift64*.
-pub(super) struct Random(u64);
+pub(in crate::fuzzing) struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
