@@ -12,6 +12,7 @@ mod kernel;
 mod launch;
 mod plan;
 mod profile;
+mod profiles;
 mod scratch;
 mod seccomp;
 mod terminal;
@@ -26,8 +27,9 @@ pub use self::launch::{End, LaunchError, Launcher, Outcome, Program, Streams};
 pub use self::plan::{Host, Plan, PlanError};
 pub use self::profile::{
     DEFAULT_PROFILE, Environment, Filesystem, GrantPath, LandlockAbi, Limits, Network, Process, Profile, ProfileError,
-    Profiles, Reach, WhenMissing,
+    Reach, WhenMissing,
 };
+pub use self::profiles::Profiles;
 
 /// How strongly a kernel can confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
