@@ -56,7 +56,8 @@ impl World {
 
     fn plan(&self) -> Plan {
         let here = Surroundings::new(self.path("ws"), "/nonexistent");
-        let host = Host { scratch: self.path("scratch"), environment: self.environment.clone() };
+        let host =
+            Host { scratch: self.path("scratch"), caches: self.path("caches"), environment: self.environment.clone() };
         Plan::new(&Arc::new(self.profile.clone()), &self.kernel, &here, &host).unwrap()
     }
 
@@ -228,7 +229,7 @@ fn the_environment_holds_nothing_but_what_the_profile_passes() {
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names, ["HOME", "LANG", "OUTSIDE", "PATH", "PWD", "SHELL", "SHLVL", "TMPDIR", "_"]);
+    assert_eq!(names, ["GIT_TEMPLATE_DIR", "HOME", "LANG", "OUTSIDE", "PATH", "PWD", "SHELL", "SHLVL", "TMPDIR", "_"]);
 }
 
 #[test]
@@ -324,7 +325,8 @@ fn a_set_up_that_fails_is_named_and_is_no_exit_code() {
     let mut here = Surroundings::new(world.path("ws"), "/nonexistent");
     here.cwd = world.path("ws/sub");
     fs::create_dir(&here.cwd).unwrap();
-    let host = Host { scratch: world.path("scratch"), environment: world.environment.clone() };
+    let host =
+        Host { scratch: world.path("scratch"), caches: world.path("caches"), environment: world.environment.clone() };
     let plan = Plan::new(&Arc::new(world.profile.clone()), &world.kernel, &here, &host).unwrap();
     fs::remove_dir(&here.cwd).unwrap();
     std::os::unix::fs::symlink(world.path("outside"), &here.cwd).unwrap();
@@ -528,7 +530,8 @@ fn an_ordinary_user_is_confined_as_well() {
          kill -9 $PPID && exit 5; grep -q 'CapBnd:.*[1-9a-f]' /proc/self/status && echo bounding set kept; setsid sleep {marker} & \
          grep -q 'NoNewPrivs:.1' /proc/self/status || exit 6; exit 0"
     );
-    let Some(output) = exec_as(Some(65534), &["--env", "OUT"], &script) else { return };
+    let arguments = ["--profile", "landlock-only", "--env", "OUT"];
+    let Some(output) = exec_as(Some(65534), &arguments, &script) else { return };
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
     soon("the daemon to end", || alive(&marker) == 0);

@@ -270,6 +270,30 @@ pub enum SandboxCommand {
     /// Exits with the program's own code; 124 when its time was up, 125 when the sandbox could not be set up, 126 and 127
     /// when the program could not be run or found, 128+n when signal n ended it.
     Exec(ExecArgs),
+    /// Say what a profile grants on this machine, without running anything.
+    Plan {
+        /// The profile.
+        #[arg(default_value = DEFAULT_PROFILE, value_name = "NAME")]
+        profile: String,
+        /// The workspace [default: the current directory].
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        workspace: Option<PathBuf>,
+        /// Print it as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the profiles, and how strongly this machine can give each.
+    List {
+        /// Print them as one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Validate profiles as the gateway would load them. Exits with 2 where one is not sound.
+    Check {
+        /// Directories of profiles to check on top of the configured ones.
+        #[arg(value_hint = ValueHint::DirPath)]
+        directories: Vec<PathBuf>,
+    },
 }
 
 #[derive(Args, Debug)]

@@ -80,6 +80,13 @@ fn kernel(kernel: &Kernel) -> Vec<(&'static str, String)> {
         ("seccomp", yes(kernel.seccomp)),
         ("no_new_privs", yes(kernel.no_new_privs)),
         ("namespaces", yes(kernel.namespaces)),
+        (
+            "strongest tier",
+            kernel.without_full().map_or_else(
+                || kernel.strongest.as_str().to_owned(),
+                |why| format!("{}: {why}", kernel.strongest.as_str()),
+            ),
+        ),
         ("idmapped mounts", yes(kernel.idmapped_mounts)),
         ("cgroup.kill", yes(kernel.cgroup_kill)),
         ("runs as root", yes(kernel.root)),

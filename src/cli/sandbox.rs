@@ -1,7 +1,11 @@
-//! `portcullis sandbox`: run a program under a profile, without the gate. For people who try a profile out, and for
-//! probes.
+//! `portcullis sandbox`: run a program under a profile, without the gate; say what profiles there are and what they grant.
+//! For people who try a profile out, and for probes.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use crate::cli::args::{ExecArgs, SandboxCommand};
 use crate::cli::{Failure, exit};
@@ -17,11 +21,104 @@ pub(super) fn run(command: &SandboxCommand) -> Result<u8, Failure> {
     match command {
         // Whatever goes wrong before the program starts must not look like an exit code of the program's.
         SandboxCommand::Exec(args) => exec(args).map_err(|failure| Failure { code: exit::SETUP, ..failure }),
+        SandboxCommand::Plan { profile, workspace, json } => {
+            let plan = plan(profile, workspace.as_deref())?;
+            let described = plan.describe(Kernel::probe());
+            let mut out = anstream::stdout().lock();
+            if *json {
+                writeln!(out, "{}", serde_json::to_string_pretty(&described)?)?;
+            } else {
+                write!(out, "{}", words(&described))?;
+            }
+            Ok(exit::OK)
+        }
+        SandboxCommand::List { json } => list(*json),
+        SandboxCommand::Check { directories } => check(directories),
     }
 }
 
+fn list(as_json: bool) -> Result<u8, Failure> {
+    let profiles = gateway::profiles(&Config::from_env()?)?;
+    let kernel = Kernel::probe();
+    let mut out = anstream::stdout().lock();
+    let described = profiles.iter().map(|profile| {
+        let facts = profile.facts(kernel);
+        json!({
+            "name": profile.name,
+            "tier": facts.offers.as_str(),
+            "requires": facts.requires.as_str(),
+            "missing": facts.missing,
+            "description": profile.description,
+        })
+    });
+    if as_json {
+        let all: Vec<Value> = described.collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        return Ok(exit::OK);
+    }
+    for profile in profiles.iter() {
+        let facts = profile.facts(kernel);
+        let missing =
+            if facts.missing.is_empty() { String::new() } else { format!(", MISSING {}", facts.missing.join(", ")) };
+        writeln!(out, "{:<16} tier {}{missing}\n    {}", profile.name, facts.offers.as_str(), profile.description)?;
+    }
+    Ok(exit::OK)
+}
+
+fn check(directories: &[PathBuf]) -> Result<u8, Failure> {
+    let checked = || -> Result<usize, Failure> {
+        let mut profiles = gateway::profiles(&Config::from_env()?)?;
+        for directory in directories {
+            profiles.load(directory)?;
+        }
+        Ok(profiles.iter().count())
+    };
+    match checked() {
+        Ok(count) => writeln!(anstream::stdout(), "{count} profiles are sound")?,
+        Err(failure) => return Err(Failure { code: exit::DENIED, ..failure }),
+    }
+    Ok(exit::OK)
+}
+
+/// A description in words: a line for each thing, lists below their name.
+fn words(described: &Value) -> String {
+    fn put(text: &mut String, indent: usize, name: &str, value: &Value) {
+        let pad = " ".repeat(indent);
+        let name = name.replace('_', " ");
+        match value {
+            Value::Object(parts) => {
+                text.push_str(&format!("{pad}{name}\n"));
+                parts.iter().for_each(|(name, value)| put(text, indent + 2, name, value));
+            }
+            Value::Array(items) if items.is_empty() => text.push_str(&format!("{pad}{name}: nothing\n")),
+            Value::Array(items) => {
+                text.push_str(&format!("{pad}{name}\n"));
+                for item in items {
+                    text.push_str(&format!("{pad}  {}\n", item.as_str().unwrap_or_default()));
+                }
+            }
+            Value::String(word) => text.push_str(&format!("{pad}{name}: {word}\n")),
+            other => text.push_str(&format!("{pad}{name}: {other}\n")),
+        }
+    }
+    let mut text = String::new();
+    for (name, value) in described.as_object().into_iter().flatten() {
+        put(&mut text, 0, name, value);
+    }
+    text
+}
+
 fn exec(args: &ExecArgs) -> Result<u8, Failure> {
-    let plan = plan(args)?;
+    let mut plan = plan(&args.profile, args.workspace.as_deref())?;
+    for variable in &args.variables {
+        let (name, value) = match variable.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (variable.as_str(), std::env::var(variable).unwrap_or_default()),
+        };
+        if !plan.set_variable(name, &value) {
+            return Err(Failure::usage(format!("variable `{name}` may not be set in a sandbox")));
+        }
+    }
     let program = Program {
         arguments: args.command.clone(),
         timeout: args.timeout.map_or(plan.wall_limit(), Duration::from_secs),
@@ -36,11 +133,11 @@ fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     }
 }
 
-fn plan(args: &ExecArgs) -> Result<Plan, Failure> {
+fn plan(profile: &str, workspace: Option<&Path>) -> Result<Plan, Failure> {
     let config = Config::from_env()?;
-    let profile = gateway::profiles(&config)?.named(&args.profile)?;
+    let profile = gateway::profiles(&config)?.named(profile)?;
     let current = std::env::current_dir()?;
-    let named = args.workspace.as_ref().unwrap_or(&current);
+    let named = workspace.unwrap_or(&current);
     let workspace = named
         .canonicalize()
         .map_err(|error| Failure::usage(format!("workspace `{}` cannot be opened: {error}", named.display())))?;
@@ -49,17 +146,7 @@ fn plan(args: &ExecArgs) -> Result<Plan, Failure> {
     if current.starts_with(&workspace) {
         here.cwd = current;
     }
-    let mut plan = Plan::new(&profile, Kernel::probe(), &here, &Host::current())?;
-    for variable in &args.variables {
-        let (name, value) = match variable.split_once('=') {
-            Some((name, value)) => (name, value.to_owned()),
-            None => (variable.as_str(), std::env::var(variable).unwrap_or_default()),
-        };
-        if !plan.set_variable(name, &value) {
-            return Err(Failure::usage(format!("variable `{name}` may not be set in a sandbox")));
-        }
-    }
-    Ok(plan)
+    Ok(Plan::new(&profile, Kernel::probe(), &here, &Host::current())?)
 }
 
 fn code_of(outcome: &Outcome) -> u8 {

@@ -272,7 +272,7 @@ fn path(input: &mut Input<'_>) -> PathFact {
 }
 
 fn sandbox(input: &mut Input<'_>) -> SandboxFacts {
-    const TIERS: &[Tier] = &[Tier::Landlock, Tier::None];
+    const TIERS: &[Tier] = &[Tier::Full, Tier::FullUser, Tier::Landlock, Tier::None];
     SandboxFacts {
         profile: input.word(WORDS),
         requires: *input.pick(TIERS),

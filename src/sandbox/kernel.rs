@@ -154,8 +154,13 @@ impl Kernel {
         let tier = self.tier(profile);
         let mut said = if tier.is_full() { Vec::new() } else { self.landlock_limitations(profile) };
         if tier.is_full() {
-            said.push("memory is not limited, but for $HOME, /tmp and /dev/shm");
-            said.push("disk space in the workspace is not limited, but for the size of a file");
+            said.push("memory and disk space are watched, not held: a program that goes over its limit is ended a little late");
+            if profile.filesystem.workspace == super::profile::Reach::Write {
+                said.push(
+                    "hooks and configuration can be written in repositories that are made inside, or that lie deeper in the \
+                     workspace than one directory; so can agent configuration that is not there yet",
+                );
+            }
         }
         if tier == Tier::FullUser {
             said.push("memory files (memfd) can be executed");
@@ -268,7 +273,7 @@ fn cgroup_can_kill(root: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::profile::Profiles;
+    use crate::sandbox::profiles::Profiles;
 
     #[test]
     fn i5_what_the_kernel_cannot_give_is_named() {

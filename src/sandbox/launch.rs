@@ -160,6 +160,7 @@ impl Launcher {
 
     fn try_run(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
         let started = Instant::now();
+        plan.make_caches().map_err(|e| LaunchError::setup("make the caches", &e))?;
         let scratch = match plan.tier().is_full() {
             true => None,
             false => Some(

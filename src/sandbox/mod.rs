@@ -12,6 +12,7 @@ mod kernel;
 mod launch;
 mod plan;
 mod profile;
+mod profiles;
 mod scratch;
 mod seccomp;
 mod terminal;
@@ -27,8 +28,9 @@ pub use self::plan::{Host, Plan, PlanError};
 pub(crate) use self::scratch::purge;
 pub use self::profile::{
     DEFAULT_PROFILE, Environment, Filesystem, GrantPath, LandlockAbi, Limits, Network, Process, Profile, ProfileError,
-    Profiles, Reach, WhenMissing,
+    Reach, WhenMissing,
 };
+pub use self::profiles::Profiles;
 
 /// How strongly a kernel can confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

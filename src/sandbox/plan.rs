@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub struct Plan {
     grants: Vec<Grant>,
     /// Other names of what is granted.
     names: Vec<String>,
+    /// Directories that last, to be made before the first call.
+    caches: Vec<PathBuf>,
     environment: BTreeMap<String, String>,
     landlock_abi: u32,
     seccomp: bool,
@@ -56,16 +58,24 @@ pub struct Plan {
 pub struct Host {
     /// The directory in which each call gets a private home and temporary directory. Made when missing, mode 0700.
     pub scratch: PathBuf,
+    /// The directory that holds the caches of profiles that have some. Made when such a profile is used.
+    pub caches: PathBuf,
     /// The environment from which a profile lets variables pass.
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl Host {
-    /// This process's environment; scratch directories under the system's temporary directory.
+    /// This process's environment; scratch directories under the system's temporary directory; caches where the user's
+    /// are.
     pub fn current() -> Self {
         // Two users of one machine stay out of each other's directory.
         let name = format!("portcullis-{}", nix::unistd::geteuid());
-        Host { scratch: std::env::temp_dir().join(name), environment: std::env::vars_os().collect() }
+        let scratch = std::env::temp_dir().join(name);
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let caches = absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+            .map_or_else(|| scratch.join("caches"), |base| base.join("portcullis/sandbox"));
+        Host { scratch, caches, environment: std::env::vars_os().collect() }
     }
 }
 
@@ -105,11 +115,16 @@ impl Plan {
         }
         let workspace = here.workspace.clone();
         let workspace_dir = Arc::new(open_workspace(&workspace)?);
-        let (opened, names) = opened_grants(profile, here);
+        let caches = caches(profile, here, host);
+        let (opened, names) = opened_grants(profile, here, &caches);
         check_gateway(profile, here, &opened)?;
         let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
-        let environment = environment(profile, here, host, &grants)?;
+        let mut environment = environment(profile, here, host, &grants)?;
+        for (variable, path) in &caches {
+            let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
+            environment.insert(variable.clone(), text.to_owned());
+        }
         let mut plan = Plan {
             profile: Arc::clone(profile),
             tier: kernel.tier(profile),
@@ -119,6 +134,7 @@ impl Plan {
             scratch: host.scratch.clone(),
             grants,
             names,
+            caches: caches.into_values().collect(),
             environment,
             landlock_abi: kernel.landlock_abi,
             seccomp: kernel.seccomp,
@@ -189,6 +205,18 @@ impl Plan {
         &self.scratch
     }
 
+    /// Makes the directories that last, where they are missing, for the owner of the workspace.
+    pub(super) fn make_caches(&self) -> std::io::Result<()> {
+        let owner = self.workspace_dir.metadata()?;
+        for cache in self.caches.iter().filter(|cache| !cache.is_dir()) {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
+            if nix::unistd::geteuid().is_root() {
+                std::os::unix::fs::chown(cache, Some(owner.uid()), Some(owner.gid()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// What the helper prepares before there is a call, as it is sent.
     pub(super) fn template(&self) -> &Arc<[u8]> {
         &self.template
@@ -220,6 +248,35 @@ impl Plan {
 
     pub(super) fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
+    }
+
+    /// What the plan grants, for people and programs that ask before anything runs.
+    pub fn describe(&self, kernel: &Kernel) -> serde_json::Value {
+        let grants = |wanted: &[Access]| -> Vec<&str> {
+            self.grants.iter().filter(|g| wanted.contains(&g.access)).map(|g| g.path.as_str()).collect()
+        };
+        let private: &[&str] = if self.tier.is_full() {
+            &["/tmp", "/var/tmp", "/dev/shm", "/run", "$HOME"]
+        } else {
+            &["$HOME", "$TMPDIR"]
+        };
+        let limits = &self.profile.limits;
+        json!({
+            "profile": self.profile.name,
+            "description": self.profile.description,
+            "tier": self.tier.as_str(),
+            "digest": self.digest.to_string(),
+            "workspace": { "path": self.workspace.to_string_lossy(), "access": self.profile.filesystem.workspace },
+            "private": private,
+            "read": grants(&[Access::Read, Access::Look]),
+            "write": grants(&[Access::Write]),
+            "devices": grants(&[Access::Device, Access::Terminal]),
+            "network": if self.profile.network.internet { "internet" } else if self.tier.is_full() { "own loopback" } else { "none" },
+            "trace": self.profile.process.trace,
+            "limits": limits,
+            "variables": self.environment.keys().collect::<Vec<_>>(),
+            "not_stopped": kernel.limitations(&self.profile),
+        })
     }
 
     fn compute_digest(&self) -> Digest {
@@ -266,9 +323,21 @@ struct Opened {
     real: PathBuf,
 }
 
+/// The profile's caches for a workspace, by variable: nothing that one project's programs leave there is run in another.
+fn caches(profile: &Profile, here: &Surroundings, host: &Host) -> BTreeMap<String, PathBuf> {
+    let digest = Digest::of(here.workspace.as_os_str().as_encoded_bytes()).to_string();
+    let short = digest.rsplit(':').next().unwrap_or_default().get(..32).unwrap_or_default();
+    let base = host.caches.join(&profile.name).join(short);
+    profile.caches.iter().map(|(variable, name)| (variable.clone(), base.join(name.as_str()))).collect()
+}
+
 /// What the profile and the configuration grant, without what does not exist and without what another grant covers; and
 /// those of the latter that are links.
-fn opened_grants(profile: &Profile, here: &Surroundings) -> (Vec<Opened>, Vec<String>) {
+fn opened_grants(
+    profile: &Profile,
+    here: &Surroundings,
+    caches: &BTreeMap<String, PathBuf>,
+) -> (Vec<Opened>, Vec<String>) {
     let fs = &profile.filesystem;
     let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
     let resolve = |path: &super::profile::GrantPath| path.resolve(&here.home);
@@ -280,6 +349,7 @@ fn opened_grants(profile: &Profile, here: &Surroundings) -> (Vec<Opened>, Vec<St
     }
     wanted.extend(fs.read.iter().flat_map(resolve).map(|path| (path, Access::Read, true)));
     wanted.extend(fs.write.iter().flat_map(resolve).map(|path| (path, Access::Write, true)));
+    wanted.extend(caches.values().map(|path| (path.clone(), Access::Write, true)));
     wanted.extend(here.read_roots.iter().map(|root| (root.clone(), Access::Read, true)));
     wanted.extend(here.write_roots.iter().map(|root| (root.clone(), write_roots, true)));
     wanted.extend(DEVICES.iter().map(|device| (PathBuf::from(device), Access::Device, false)));
@@ -401,7 +471,8 @@ fn readable_path(path: &str, workspace: &Path, grants: &[Grant]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::profile::{DEFAULT_PROFILE, Profiles};
+    use crate::sandbox::profile::DEFAULT_PROFILE;
+    use crate::sandbox::profiles::Profiles;
 
     fn plan(edit: impl FnOnce(&mut Surroundings, &mut Profile)) -> Result<Plan, PlanError> {
         let dir = tempfile::tempdir().unwrap();
@@ -418,6 +489,7 @@ mod tests {
             [("PATH", "/root/secret/bin:/usr/bin:relative:/bin"), ("A_TOKEN", "x"), ("LANG", "C"), ("LD_PRELOAD", "x")];
         let host = Host {
             scratch: root.join("state/scratch"),
+            caches: root.join("caches"),
             environment: variables.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))).collect(),
         };
         Plan::new(&Arc::new(profile), &full_kernel(), &here, &host)
@@ -435,7 +507,11 @@ mod tests {
     fn the_environment_is_what_the_profile_lets_pass() {
         let plan = plan(|_, _| {}).unwrap();
         let names: Vec<&str> = plan.environment().keys().map(String::as_str).collect();
-        assert_eq!(names, ["LANG", "PATH", "SHELL"], "something else passed, or something is missing");
+        assert_eq!(
+            names,
+            ["GIT_TEMPLATE_DIR", "LANG", "PATH", "SHELL"],
+            "something else passed, or something is missing"
+        );
         assert_eq!(
             plan.environment()["PATH"],
             "/usr/bin:/bin",

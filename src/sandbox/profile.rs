@@ -1,11 +1,10 @@
-//! Profiles: named confinements, written in TOML. The gateway brings three; a user's directory adds and replaces by
-//! name; what lies in a workspace may only narrow.
+//! Profiles: named confinements, written in TOML. The gateway brings some; a user's directory adds and replaces by
+//! name; what lies in a workspace may only narrow. How files become profiles: `profiles.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +15,6 @@ use crate::facts::SandboxFacts;
 
 /// The profile that a program runs in when nothing else is configured.
 pub const DEFAULT_PROFILE: &str = "workspace-write";
-
-/// The profiles that the gateway brings: file name and text.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("workspace-write.toml", include_str!("../../sandbox-profiles/workspace-write.toml")),
-    ("read-only.toml", include_str!("../../sandbox-profiles/read-only.toml")),
-    ("network.toml", include_str!("../../sandbox-profiles/network.toml")),
-];
 
 /// A confinement: what a program may touch, how much it may use, what it gets to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +39,38 @@ pub struct Profile {
     pub process: Process,
     pub limits: Limits,
     pub environment: Environment,
+    /// Directories that last from call to call, one set for each workspace: variable to name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub caches: BTreeMap<String, CacheName>,
+}
+
+/// The name of a directory, without a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CacheName(String);
+
+impl CacheName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CacheName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        if name.is_empty() || !name.bytes().all(plain) {
+            return Err(format!("`{name}` is no name of a cache: use letters, digits, `-` and `_`"));
+        }
+        Ok(CacheName(name))
+    }
+}
+
+impl From<CacheName> for String {
+    fn from(name: CacheName) -> String {
+        name.0
+    }
 }
 
 fn three_gigabytes() -> NonZeroU64 {
@@ -266,19 +290,13 @@ pub enum ProfileError {
     Unreadable { file: PathBuf, source: std::io::Error },
     #[error("{}: profile `{name}` is defined twice in this directory", file.display())]
     Twice { file: PathBuf, name: String },
+    #[error("{}: profile `{name}` extends itself", file.display())]
+    Circle { file: PathBuf, name: String },
     #[error("there is no sandbox profile `{name}`: there are {}", known.join(", "))]
     Unknown { name: String, known: Vec<String> },
 }
 
 impl Profile {
-    /// Parses one profile; `file` is for messages.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, ProfileError> {
-        toml::from_str(text).map_err(|error| {
-            let (line, column) = position(text, error.span().map_or(0, |span| span.start));
-            ProfileError::Invalid { file: file.to_owned(), line, column, message: error.message().to_owned() }
-        })
-    }
-
     /// The digest over everything the profile says.
     pub fn digest(&self) -> Digest {
         // A profile is plain data with string keys, so it has a JSON form; without one, its debug form is as exact.
@@ -321,8 +339,13 @@ impl Profile {
             process: Process { trace: self.process.trace && by.process.trace },
             limits: self.limits.narrowed(&by.limits),
             environment: self.environment.narrowed(&by.environment),
+            caches: self.caches.iter().filter(|(k, v)| by.caches.get(*k) == Some(v)).map(owned).collect(),
         }
     }
+}
+
+fn owned((variable, name): (&String, &CacheName)) -> (String, CacheName) {
+    (variable.clone(), name.clone())
 }
 
 impl Filesystem {
@@ -441,124 +464,13 @@ fn wildcard(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Line and column, both from 1, of a byte in a text; columns count characters.
-fn position(text: &str, byte: usize) -> (usize, usize) {
-    let before = text.get(..byte).unwrap_or(text);
-    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    (line, column)
-}
-
-/// The profiles there are, by name.
-#[derive(Clone, Debug)]
-pub struct Profiles {
-    by_name: BTreeMap<String, Arc<Profile>>,
-}
-
-impl Profiles {
-    /// The profiles that the gateway brings.
-    pub fn built_in() -> Result<Self, ProfileError> {
-        let mut profiles = Profiles { by_name: BTreeMap::new() };
-        for (file, text) in BUILT_IN {
-            profiles.add(Profile::parse(Path::new(file), text)?);
-        }
-        Ok(profiles)
-    }
-
-    /// Adds the profiles of a user's directory (`*.toml`), replacing those of the same name. A directory that does not
-    /// exist holds none. On an error nothing is changed.
-    pub fn load(&mut self, directory: &Path) -> Result<(), ProfileError> {
-        let mut found: BTreeMap<String, Profile> = BTreeMap::new();
-        for file in toml_files(directory)? {
-            let profile = read_profile(&file)?;
-            if let Some(twice) = found.insert(profile.name.clone(), profile) {
-                return Err(ProfileError::Twice { file, name: twice.name });
-            }
-        }
-        found.into_values().for_each(|profile| self.add(profile));
-        Ok(())
-    }
-
-    /// Narrows the profiles by those of the same name in a workspace's directory. Names that only the workspace has are
-    /// left out: there is nothing they could narrow.
-    pub fn narrow(&mut self, directory: &Path) -> Result<(), ProfileError> {
-        let by: Vec<Profile> = toml_files(directory)?.iter().map(|f| read_profile(f)).collect::<Result<_, _>>()?;
-        for profile in by {
-            if let Some(mine) = self.by_name.get_mut(&profile.name) {
-                *mine = Arc::new(mine.narrowed(&profile));
-            }
-        }
-        Ok(())
-    }
-
-    pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
-        self.by_name.get(name)
-    }
-
-    /// The profile of this name, or an error that lists the names there are.
-    pub fn named(&self, name: &str) -> Result<Arc<Profile>, ProfileError> {
-        self.get(name).cloned().ok_or_else(|| ProfileError::Unknown {
-            name: name.to_owned(),
-            known: self.by_name.keys().cloned().collect(),
-        })
-    }
-
-    /// All profiles, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
-        self.by_name.values()
-    }
-
-    fn add(&mut self, profile: Profile) {
-        self.by_name.insert(profile.name.clone(), Arc::new(profile));
-    }
-}
-
-fn read_profile(file: &Path) -> Result<Profile, ProfileError> {
-    let text = fs::read_to_string(file).map_err(|source| ProfileError::Unreadable { file: file.to_owned(), source })?;
-    Profile::parse(file, &text)
-}
-
-fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, ProfileError> {
-    let unreadable = |source| ProfileError::Unreadable { file: directory.to_owned(), source };
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            files.push(path);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::profiles::Profiles;
 
     fn built_in(name: &str) -> Profile {
         (**Profiles::built_in().unwrap().get(name).unwrap()).clone()
-    }
-
-    fn text(name: &str) -> &'static str {
-        BUILT_IN.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).unwrap().1
-    }
-
-    #[test]
-    fn built_in_profiles_differ_in_what_they_say_and_share_one_system() {
-        let (default, read, net) = (built_in(DEFAULT_PROFILE), built_in("read-only"), built_in("network"));
-        assert_eq!(default.filesystem.workspace, Reach::Write);
-        assert_eq!(read.filesystem.workspace, Reach::Read);
-        assert!(net.network.internet && !default.network.internet && !read.network.internet);
-        for other in [&read, &net] {
-            assert_eq!(other.filesystem.system, default.filesystem.system, "{}: the lists have drifted", other.name);
-            assert_eq!(other.environment, default.environment, "{}: the environments have drifted", other.name);
-            assert_ne!(other.digest(), default.digest(), "{}: same digest as another profile", other.name);
-        }
     }
 
     #[test]
@@ -586,27 +498,6 @@ mod tests {
                     assert!(!path.covers(&secret), "{}: {path:?} grants {secret:?}", profile.name);
                 }
             }
-        }
-    }
-
-    #[test]
-    fn errors_name_file_line_and_column() {
-        let good = text(DEFAULT_PROFILE);
-        for (from, to, line_of, says) in [
-            ("read = []", "read = [\"relative\"]", "read = [", "start it with `/`"),
-            ("read = []", "read = [\"/a/../etc\"]", "read = [", "write the path out"),
-            ("read = []", "read = [\"/\"]", "read = [", "would grant everything"),
-            ("read = []", "read = [\"/etc/*/x\"]", "read = [", "a `*` can only end"),
-            ("read = []", "raed = []", "raed", "unknown field `raed`"),
-            ("landlock-abi = 6", "landlock-abi = 2", "landlock-abi", "use 3 or more"),
-            ("wall-seconds = 600", "wall-seconds = 0", "wall-seconds", "nonzero"),
-            ("workspace = \"write\"", "workspace = \"all\"", "workspace = ", "unknown variant `all`"),
-        ] {
-            let bad = good.replace(from, to);
-            let line = bad.lines().position(|l| l.starts_with(line_of)).unwrap() + 1;
-            let error = Profile::parse(Path::new("my/p.toml"), &bad).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("my/p.toml:{line}:")), "{to}: wrong place: {error}");
-            assert!(error.contains(says), "{to}: expected {says:?} in {error}");
         }
     }
 
@@ -677,22 +568,5 @@ mod tests {
         ] {
             assert_eq!(wildcard(pattern, text), yes, "{pattern} on {text}");
         }
-    }
-
-    #[test]
-    fn a_users_directory_adds_and_replaces_and_a_workspaces_only_narrows() {
-        let (user, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(user.path().join("a.toml"), text("network").replace("\"network\"", "\"mine\"")).unwrap();
-        fs::write(workspace.path().join("b.toml"), text("read-only").replace("\"read-only\"", "\"mine\"")).unwrap();
-        fs::write(workspace.path().join("c.toml"), text("network").replace("\"network\"", "\"theirs\"")).unwrap();
-        let mut profiles = Profiles::built_in().unwrap();
-        profiles.load(user.path()).unwrap();
-        assert!(profiles.get("mine").unwrap().network.internet);
-        profiles.narrow(workspace.path()).unwrap();
-        assert!(!profiles.get("mine").unwrap().network.internet, "the workspace could not narrow");
-        assert!(profiles.get("theirs").is_none(), "the workspace could add a profile");
-        fs::write(user.path().join("b.toml"), text("network").replace("\"network\"", "\"mine\"")).unwrap();
-        let error = profiles.load(user.path()).unwrap_err().to_string();
-        assert!(error.contains("`mine` is defined twice"), "{error}");
     }
 }

@@ -86,7 +86,7 @@ impl Root {
         self.close_parents(path)?;
         let inside = open_directory(path)?;
         if job.workspace_writable {
-            protect::protect(&inside, path)?;
+            protect::protect(&inside, path, identity)?;
         }
         drop((self.old, found));
         umount2(OLD, MntFlags::MNT_DETACH).map_err(|errno| Failure::new("leave the machine's root", errno))?;
