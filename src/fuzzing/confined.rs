@@ -13,9 +13,9 @@ pub fn confined(launcher: &Launcher, workspace: &Path, arguments: &[String], tim
     let profiles = Profiles::built_in().map_err(io::Error::other)?;
     let profile = profiles.get("workspace-write").ok_or_else(|| io::Error::other("no profile `workspace-write`"))?;
     let here = Surroundings::new(workspace, "/nonexistent");
-    let scratch = workspace.parent().unwrap_or(workspace).join("scratch");
+    let beside = workspace.parent().unwrap_or(workspace);
     let path = (OsString::from("PATH"), OsString::from("/usr/bin:/bin"));
-    let host = Host { scratch, environment: vec![path] };
+    let host = Host { scratch: beside.join("scratch"), caches: beside.join("caches"), environment: vec![path] };
     let plan = Plan::new(profile, Kernel::probe(), &here, &host).map_err(io::Error::other)?;
     let program = Program { arguments: arguments.to_vec(), timeout, streams: Streams::Capture };
     launcher.run_blocking(&plan, &program).map_err(io::Error::other)?;
