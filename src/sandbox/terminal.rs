@@ -65,8 +65,8 @@ mod tests {
             ("plain\ttext\r\n", "plain\ttext\r\n"),
             ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
             ("\x1b]52;c;ZXZpbA==\x07", "?]52;c;ZXZpbA==?"),
-            ("\x1b[2J\x1b[H", "?2J?H"),
-            ("\x1b\x1b[6n", "??6n"),
+            ("\x1b[2J\x1b[H", "?J?H"),
+            ("\x1b\x1b[6n", "??n"),
             ("a\0b\x7f", "a?b?"),
             ("é漢\u{9b}2J\u{a0}", "é漢?2J\u{a0}"),
         ] {
