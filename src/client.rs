@@ -40,7 +40,7 @@ pub struct Link {
     connection: Mutex<Option<(SendRequest<Full<Bytes>>, Instant)>>,
 }
 
-/// The daemon closes a connection on which nothing is asked for five seconds; one that has rested for this long is not
+/// The daemon closes a connection on which nothing is asked for some seconds; one that has rested for this long is not
 /// used again, so that no request crosses with its end.
 const RESTED: Duration = Duration::from_secs(2);
 

@@ -24,8 +24,11 @@ use crate::http::{self, Via};
 /// Connections at the same time on each of the two listeners, so that one cannot starve the other. More wait in the
 /// kernel's queue.
 const MOST_CONNECTIONS: usize = 256;
-/// How long a client may take to send a request's head; also how long a connection may lie idle between requests.
-const HEAD: Duration = Duration::from_secs(5);
+/// How long a client may take to send a request's head; also how long a connection may lie idle between requests. Longer
+/// than common clients keep one (4 to 15 seconds), so that none sends a request on a connection that is just being closed.
+const HEAD: Duration = Duration::from_secs(20);
+/// The same for a connection that is opened while more than half of the room is taken.
+const CROWDED_HEAD: Duration = Duration::from_secs(5);
 /// The most bytes of a request's head (RFC 9112, section 3, leaves the limit to the server), and the most header fields.
 const HEAD_BYTES: usize = 32 * 1024;
 const HEAD_FIELDS: usize = 64;
@@ -134,9 +137,10 @@ fn connection<S>(stream: S, router: Router, graceful: &GracefulShutdown, permit:
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let crowded = permit.semaphore().available_permits() < MOST_CONNECTIONS / 2;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(if crowded { CROWDED_HEAD } else { HEAD })
         .max_headers(HEAD_FIELDS)
         .max_header_size(HEAD_BYTES)
         .max_buf_size(2 * HEAD_BYTES);

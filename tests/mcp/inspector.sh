@@ -4,8 +4,8 @@
 #     inspector.sh PORTCULLIS path/to/node_modules                          over stdio
 #     inspector.sh PORTCULLIS path/to/node_modules http://127.0.0.1:8460    over HTTP, with the agent's token in MCP_TOKEN
 #
-# Needs Node 22 or newer. Run it in a workspace of its own that holds hello.txt ("good morning"), with HOME (or
-# PORTCULLIS_STATE and PORTCULLIS_CONFIG) set to a throw-away place.
+# Needs Node 22 or newer. Run it in a workspace of its own that holds hello.txt ("good morning"), with HOME set
+# to a throw-away place: the Inspector passes nothing like PORTCULLIS_STATE on to a server that it starts.
 set -eu
 portcullis=$1 inspector=$2/.bin/mcp-inspector url=${3-}
 out=$(mktemp)

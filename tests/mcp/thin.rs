@@ -163,8 +163,8 @@ fn a_session_outlives_the_daemon_and_finds_the_next_one() {
         assert_eq!(deciders(&mut client), served.pid(), "{era:?}: the new daemon was not found");
         let ran = client.call("Bash", list.clone());
         assert!(text(&ran).contains("hello.txt"), "{era:?}: {ran}");
-        // Longer than a connection of the client's rests, and than the daemon keeps one.
-        std::thread::sleep(Duration::from_millis(5200));
+        // Longer than the client keeps a connection.
+        std::thread::sleep(Duration::from_millis(2500));
         assert_eq!(deciders(&mut client), served.pid(), "{era:?}");
         let (status, said) = client.close();
         assert!(status.success(), "{era:?}: {said}");
