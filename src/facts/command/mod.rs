@@ -19,7 +19,7 @@
 //! |---|---|
 //! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
 //! | disks | `write-device`, `format`, `partition` |
-//! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`), `ownership`, `privilege` |
+//! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`, or `permission.narrow` instead), `ownership`, `privilege` |
 //! | the machine | `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
 //! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
 //! | secrets | `credential-read` |

@@ -240,6 +240,16 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         }
         "sed" | "gsed" => sed(walker, args),
         "sort" => files::acts(walker, name, args),
+        "yq" => {
+            let mut acts = files::acts(walker, name, args);
+            let options = Options::read(args, "oIpP", &["output-format", "input-format"]);
+            if options.has('i') || options.has_long("inplace", 3) || options.has_long("in-place", 3) {
+                for path in options.operands.iter().skip(1) {
+                    acts.extend(write_to(walker, path, "edit"));
+                }
+            }
+            acts
+        }
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "zstd" | "unzstd" | "lz4" | "pigz"
         | "pbzip2" | "lzop" | "brotli" | "compress" | "uncompress" => files::compress(walker, args),
         "unzip" | "7z" | "7za" | "7zr" | "7zz" | "unrar" | "rar" => files::unpack(walker, name, args),
@@ -582,9 +592,10 @@ fn chmod(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
         (None, Some((mode, operands))) => (mode.as_str(), operands),
         (None, None) => return Vec::new(),
     };
-    let effect = mode_effect(mode).unwrap_or("permission");
+    let plain = if mode_narrows(mode) { "permission.narrow" } else { "permission" };
+    let effect = mode_effect(mode).unwrap_or(plain);
     let mut acts = walker.acts(effect, operands, recursive, Access::Write);
-    if effect != "permission" {
+    if effect != plain {
         acts.extend(walker.acts("permission", operands, recursive, Access::Write));
     }
     if mode_locks(mode) {
@@ -615,6 +626,17 @@ fn mode_effect(mode: &str) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// Modes that only take access of others away, and leave the owner's: what keys are meant to have.
+fn mode_narrows(mode: &str) -> bool {
+    if mode.chars().all(|c| c.is_digit(8)) {
+        return u32::from_str_radix(mode, 8).is_ok_and(|bits| bits & 0o7077 == 0 && bits & 0o600 != 0);
+    }
+    mode.split(',').all(|clause| {
+        let rest = clause.trim_start_matches(['g', 'o']);
+        rest.len() < clause.len() && (rest.starts_with('-') || rest == "=")
+    })
 }
 
 /// Modes that take everyone's access away.

@@ -463,7 +463,7 @@ impl Places<'_> {
         if let Some(rest) = self.below_home(path) {
             let cache = [".cache/", ".npm/_cacache", "Library/Caches/", ".local/share/Trash/"]
                 .iter()
-                .any(|place| rest.starts_with(place));
+                .any(|place| rest.starts_with(place) || (contents && rest == place.trim_end_matches('/')));
             return if cache { kinds.and(Kind::HomePart).and(Kind::Temp) } else { kinds.and(Kind::HomePart) };
         }
         if let ["mnt" | "media" | "Volumes", rest @ ..] = relative.split('/').collect::<Vec<_>>().as_slice() {
@@ -521,12 +521,10 @@ impl Places<'_> {
         if path == self.home || Path::new(path) == self.here.home {
             return true;
         }
-        match path.split('/').collect::<Vec<_>>().as_slice() {
-            ["", "home" | "Users" | "root"] => true,
-            ["", "home" | "Users", _] => true,
-            ["", "var", "root"] => true,
-            _ => false,
-        }
+        matches!(
+            path.split('/').collect::<Vec<_>>().as_slice(),
+            ["", "home" | "Users" | "root"] | ["", "home" | "Users", _] | ["", "var", "root"]
+        )
     }
 
     fn below_home<'p>(&self, path: &'p str) -> Option<&'p str> {
