@@ -365,6 +365,10 @@ impl Walker<'_> {
             }
             (Some(Value::Array(items)), index) => {
                 let index = index.unwrap_or("0");
+                if let Some(back) = index.strip_prefix('-').and_then(|back| back.parse::<usize>().ok()) {
+                    let item = items.len().checked_sub(back).and_then(|at| items.get(at));
+                    return item.map_or(Held::Unset, |(_, value)| Held::Text(value.clone()));
+                }
                 match items.iter().find(|(key, _)| key == index) {
                     Some((_, value)) => Held::Text(value.clone()),
                     None if is_known(index) && index.parse::<i64>().is_err_and(|_| !index.is_empty()) => Held::Unknown,
@@ -469,9 +473,10 @@ impl Walker<'_> {
         };
         match held {
             Held::List { items, star } if parameter.operator == ":" => {
-                let (from, to) = slice(&argument, second.as_deref(), items.len() + 1);
                 // For `$@` index 0 is `$0`; for arrays it is the first element.
-                let from = if parameter.name == "@" || parameter.name == "*" { from.saturating_sub(1) } else { from };
+                let parameters = parameter.name == "@" || parameter.name == "*";
+                let (from, to) = slice(&argument, second.as_deref(), items.len() + usize::from(parameters));
+                let from = if parameters { from.saturating_sub(1) } else { from };
                 Held::List { items: items.into_iter().skip(from).take(to).collect(), star }
             }
             Held::List { items, star } => {

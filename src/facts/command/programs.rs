@@ -456,6 +456,7 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
 
 /// A copy, link or move of a program or of a file that is known.
 pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
+    let own = walker.target_itself(source);
     let from = walker.target(source);
     let to = walker.target(destination);
     if !from.is_known() || !to.is_known() {
@@ -463,6 +464,9 @@ pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: 
     }
     let base = from.path.rsplit('/').next().unwrap_or_default().to_owned();
     let inside = format!("{}/{base}", to.path.trim_end_matches('/'));
+    if own.path != from.path {
+        walker.copy_link(&own.path, &to.path);
+    }
     if let Some(text) = walker.files.get(&from.path).cloned() {
         walker.files.insert(to.path.clone(), text.clone());
         walker.files.insert(inside.clone(), text);
@@ -477,7 +481,12 @@ pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: 
 
 fn link(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let options = Options::read(args, "tS", &["target-directory", "suffix"]);
-    let Some((name, sources)) = options.operands.split_last() else { return Vec::new() };
+    let directory = options.values('t').into_iter().chain(options.long_values("target-directory")).next();
+    let (name, sources) = match (&directory, options.operands.split_last()) {
+        (Some(directory), _) => (directory, options.operands.as_slice()),
+        (None, Some(split)) => split,
+        (None, None) => return Vec::new(),
+    };
     let forced = options.has('f') || options.has_long("force", 2);
     let mut acts =
         walker.acts(if forced { "overwrite" } else { "link" }, std::slice::from_ref(name), false, Access::Write);
