@@ -263,7 +263,6 @@ impl<'c> Lexer<'c, '_> {
                 | "return"
                 | "try"
                 | "throw"
-                | "do"
         ) && self.language != Language::Vim
         {
             return;

@@ -19,10 +19,12 @@ pub(super) const FETCHED: char = '\u{10FFF6}';
 pub(super) const SECRET: char = '\u{10FFF7}';
 /// Unknown text that is most likely empty: a positional parameter of the outermost script.
 pub(super) const MAYBE: char = '\u{10FFF8}';
+/// Unknown, but the number of the gateway's process, or of the process that started this shell.
+pub(super) const KEEPER: char = '\u{10FFF9}';
 const LAST: char = '\u{10FFFF}';
 
 pub(super) fn is_unknown(c: char) -> bool {
-    (UNKNOWN..=MAYBE).contains(&c)
+    (UNKNOWN..=KEEPER).contains(&c)
 }
 
 pub(super) fn is_glob(c: char) -> bool {
@@ -105,7 +107,7 @@ pub(super) fn taint(text: &str) -> String {
         return String::new();
     }
     let mut out = String::new();
-    for kind in [SECRET, FETCHED] {
+    for kind in [SECRET, FETCHED, KEEPER] {
         if text.contains(kind) {
             out.push(kind);
         }

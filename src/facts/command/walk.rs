@@ -70,6 +70,8 @@ pub(super) struct Walker<'a> {
     pub recursing: bool,
     /// The program at hand runs once for each of many things.
     pub bulk: bool,
+    /// How many arguments were tried as commands.
+    pub guesses: usize,
     /// What inline code printed.
     pub inline_output: String,
     /// Environment of the program at hand alone (`NAME=value program`).
@@ -102,6 +104,7 @@ impl<'a> Walker<'a> {
             span: 0..0,
             recursing: false,
             bulk: false,
+            guesses: 0,
             inline_output: String::new(),
             prefix: Vec::new(),
         }
@@ -111,6 +114,7 @@ impl<'a> Walker<'a> {
     pub fn script(&mut self, text: &str) {
         let parsed = parse(text, None, self.limits);
         self.problem(parsed.problem.as_ref());
+        self.watch_forks(&parsed.list);
         self.list(&parsed.list);
         self.ending(0);
     }
@@ -198,9 +202,18 @@ impl<'a> Walker<'a> {
         self.deeper(|walker| {
             let Parsed { list, problem } = parse(&text, Some(span), walker.limits);
             walker.problem(problem.as_ref());
+            walker.watch_forks(&list);
             walker.list(&list)
         })
         .unwrap_or_default()
+    }
+
+    /// Scripts that start themselves, or anything else, without end.
+    fn watch_forks(&mut self, list: &List) {
+        let own = self.env.positional.as_ref().and_then(|items| items.first());
+        if super::forkbomb::list_bombs(list, own.map(String::as_str)) {
+            self.event("fork-bomb");
+        }
     }
 
     // Lists and pipelines. Each gives the text that it prints, as far as it is known.
