@@ -65,7 +65,7 @@ pub(super) const RUN: &[&str] = &[
     "executeShellCommand",
     "runCommand",
     "runInteractiveCommand",
-    "jshell_exec",
+    "doShellScript",
 ];
 
 /// Functions whose name means a process only in some modules, or by itself.
@@ -80,6 +80,7 @@ pub(super) const RUN_IN_MODULE: &[&str] = &[
     "shell",
     "sh",
     "start",
+    "Start",
     "Process",
     "ProcessBuilder",
     "command",

@@ -38,6 +38,12 @@ pub(super) fn pure(
                 Some(Value::List(args.to_vec()))
             }
             "new" if name == "Command.new" || name.ends_with(".Command.new") => Some(Value::List(args.to_vec())),
+            "compile" if name == last => first.cloned(),
+            "getppid" | "posix_getppid" | "ppid" if args.is_empty() => {
+                Some(Value::Text(super::text::KEEPER.to_string()))
+            }
+            "getRuntime" => Some(Value::Path("Runtime".to_owned())),
+            "currentApplication" | "sharedApplication" => Some(Value::Path("Application".to_owned())),
             "map" => match (receiver, args) {
                 (Some(Value::List(_) | Value::Choice(_)), [Value::Choice(choices), ..]) => {
                     Some(Value::List(choices.clone()))
@@ -73,6 +79,9 @@ fn paths(walker: &mut Walker<'_>, name: &str, last: &str, receiver: Option<&Valu
                     _ => Value::Unknown,
                 }
             }
+        }
+        "new" if matches!(name, "Pathname.new" | "Dir.new" | "java.io.File.new") && first.is_some() => {
+            Value::Text(text(first))
         }
         "getcwd" | "cwd" | "pwd" if args.is_empty() => Value::Text(walker.env.cwd.clone()),
         "join" | "joinpath" if is_path_join(name, receiver) => {

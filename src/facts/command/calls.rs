@@ -68,6 +68,10 @@ fn variable(walker: &Walker<'_>, name: &str) -> Value {
 /// What stands under a key of a thing: a member of a module, a variable of the environment.
 pub(super) fn member(walker: &Walker<'_>, value: &Value, key: &str) -> Value {
     let Value::Path(path) = value else { return Value::Unknown };
+    if path == "Dir" {
+        // `Dir["/*"]` of Ruby.
+        return Value::Text(key.chars().map(super::text::glob_char).collect());
+    }
     match last_of(path) {
         "environ" | "env" | "ENV" | "_ENV" | "_SERVER" | "ENVIRON" => variable(walker, key),
         // Tables of all that there is.
@@ -167,8 +171,20 @@ fn indirect(
         "const_get" | "method" | "instance_method" if language == Language::Ruby => {
             Some(Value::Path(text(args.first())))
         }
-        "call_user_func" | "array_map" | "array_walk" | "usort" | "array_filter" | "register_shutdown_function" => {
+        "call_user_func" | "register_shutdown_function" => {
             Some(known_call(walker, language, &text(args.first()), None, rest))
+        }
+        "array_map" | "array_walk" | "array_filter" => {
+            for item in rest {
+                let items = match item {
+                    Value::List(items) => items.as_slice(),
+                    other => std::slice::from_ref(other),
+                };
+                for item in items.iter().take(16) {
+                    known_call(walker, language, &text(args.first()), None, std::slice::from_ref(item));
+                }
+            }
+            Some(Value::Unknown)
         }
         "call_user_func_array" | "apply" if owner.is_empty() => {
             let list = match args.get(1) {
@@ -242,7 +258,7 @@ fn runs(language: Language, name: &str, last: &str, receiver: Option<&Value>) ->
             if owner.is_empty() {
                 return matches!(
                     last,
-                    "exec" | "spawn" | "run" | "execute" | "shell" | "sh" | "command" | "unix" | "dos"
+                    "exec" | "spawn" | "run" | "execute" | "shell" | "sh" | "command" | "Cmd" | "unix" | "dos"
                 ) && !(language == Language::Python && last == "exec");
             }
             let known = |part: &str| MODULES.contains(&part) || part.eq_ignore_ascii_case("child_process");
@@ -265,21 +281,23 @@ pub(super) fn shell(walker: &mut Walker<'_>, value: &Value) -> Value {
 
 fn process(walker: &mut Walker<'_>, name: &str, last: &str, args: &[Value]) -> Value {
     let positional: Vec<&Value> = args.iter().filter(|arg| !matches!(arg, Value::Named(..))).collect();
-    let named = |key: &str| {
-        args.iter().find_map(|arg| match arg {
-            Value::Named(name, value) if name == key => Some(&**value),
-            _ => None,
-        })
-    };
+    let named = |key: &str| named(args, key);
     let positional = if positional.is_empty() { named("args").into_iter().collect() } else { positional };
     // `spawn("x", {shell: true})`, options of the environment and the working directory.
     let directory = match named("cwd").or_else(|| named("chdir")) {
         Some(Value::Text(text)) => Some(text.clone()),
         _ => None,
     };
-    let Some(argv) = arguments(name, last, &positional) else {
+    let Some(mut argv) = arguments(name, last, &positional) else {
         return Value::Text(String::new());
     };
+    // `new Deno.Command("rm", {args: ["-rf"]})`.
+    if let (Some(Value::List(items)), Err(program)) = (named("args"), &argv)
+        && !positional.is_empty()
+        && !matches!(positional.first(), Some(Value::List(_)))
+    {
+        argv = Ok(std::iter::once(program.clone()).chain(items.iter().map(Value::text)).collect());
+    }
     let known = match &argv {
         Ok(argv) => argv.first().is_some_and(|program| !program.chars().all(is_unknown)),
         Err(text) => !text.chars().all(is_unknown),
@@ -290,7 +308,7 @@ fn process(walker: &mut Walker<'_>, name: &str, last: &str, args: &[Value]) -> V
         }
         return Value::Unknown;
     }
-    Value::Text(walker.subshell(|walker| {
+    let printed = walker.subshell(|walker| {
         if let Some(directory) = directory {
             walker.env.cwd = walker.target(&directory).path;
             walker.env.other_cwds.clear();
@@ -299,7 +317,21 @@ fn process(walker: &mut Walker<'_>, name: &str, last: &str, args: &[Value]) -> V
             Ok(argv) => walker.exec_texts(argv),
             Err(text) => walker.run_text(text.trim_start_matches(['|', '-']).trim_end_matches('|')),
         }
-    }))
+    });
+    // What is only put together here is started later, by a method of it.
+    if matches!(last, "Command" | "Process" | "ProcessBuilder" | "new") { Value::Unknown } else { Value::Text(printed) }
+}
+
+/// A keyword argument, or a member of an object among the arguments.
+fn named<'v>(args: &'v [Value], key: &str) -> Option<&'v Value> {
+    let of = |value: &'v Value| match value {
+        Value::Named(name, value) if name == key => Some(&**value),
+        _ => None,
+    };
+    args.iter().find_map(|arg| match arg {
+        Value::List(items) => items.iter().find_map(of),
+        other => of(other),
+    })
 }
 
 /// The program and arguments that a call names, or else a shell's text.
@@ -323,6 +355,9 @@ fn arguments(name: &str, last: &str, positional: &[&Value]) -> Option<Result<Vec
     };
     Some(match positional {
         [] => return None,
+        [Value::List(items)] if matches!(items.as_slice(), [Value::Text(only)] if only.contains(' ')) => {
+            Err(items.first().map(Value::text).unwrap_or_default())
+        }
         [Value::List(items), rest @ ..] => {
             // `[program, name]` of Ruby.
             let mut argv = texts(items);
@@ -335,7 +370,9 @@ fn arguments(name: &str, last: &str, positional: &[&Value]) -> Option<Result<Vec
             Ok(std::iter::once(program.text()).chain(items).collect())
         }
         // `system2("rm", "-rf /")` of R joins them.
-        [program, Value::Text(rest), ..] if last == "system2" => Err(format!("{} {rest}", program.text())),
+        [program, Value::Text(rest), ..] if matches!(last, "system2" | "Start") => {
+            Err(format!("{} {rest}", program.text()))
+        }
         // `system("rm", "-rf", "/")`, `os.execlp("rm", "rm", "-rf")`.
         [program, Value::Text(_), ..]
             if !matches!(last, "popen" | "popen2" | "exec_command") || name.contains("IO") =>
@@ -394,6 +431,9 @@ fn effects(walker: &mut Walker<'_>, name: &str, last: &str, receiver: Option<&Va
     if let Some(value) = through_programs(walker, name, last, receiver, &positional) {
         return value;
     }
+    // `removeItem(atPath: "/")`.
+    let labelled = ["atPath", "at", "path", "file"].iter().find_map(|key| named(args, key));
+    let positional = if positional.is_empty() { labelled.into_iter().collect() } else { positional };
     let path = match receiver {
         Some(value) if positional.is_empty() || matches!(last, "write_text" | "write_bytes") => value.text(),
         _ => positional.first().map(|value| value.text()).unwrap_or_default(),
@@ -493,6 +533,7 @@ fn through_programs(
             let ids = positional.iter().skip(skip).take(if skip == 0 { 1 } else { 8 });
             argv.extend(ids.filter_map(|value| match value {
                 Value::Number(id) => Some(id.to_string()),
+                Value::Text(id) => Some(id.clone()),
                 _ => None,
             }));
         }
@@ -600,6 +641,8 @@ fn endless_forks(code: &str) -> bool {
         "fork()",
         "fork;",
         "fork}",
+        "fork{}",
+        "forkdo",
         "forkwhile",
         "os.fork",
         "fork&",

@@ -344,17 +344,6 @@ impl Walker<'_> {
         Some(self.exec_texts(argv))
     }
 
-    /// Programs that nobody listed may run their arguments: a destructive command among them is judged as one.
-    fn hidden_command(&mut self, args: &[String]) {
-        let start = args.iter().position(|arg| programs::HIDDEN.contains(&arg.rsplit('/').next().unwrap_or_default()));
-        if let Some(start) = start
-            && start + 1 < args.len()
-        {
-            let argv = args.get(start..).unwrap_or_default().to_vec();
-            self.subshell(|walker| walker.exec_texts(argv));
-        }
-    }
-
     fn hosts(&mut self, args: &[String]) {
         for arg in args {
             let Some((_, rest)) = arg.split_once("://") else { continue };

@@ -411,10 +411,9 @@ impl Walker<'_> {
             "SHELL" | "BASH" => "/bin/bash".to_owned(),
             "IFS" => " \t\n".to_owned(),
             "PATH" => "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
-            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "HOSTNAME"
-            | "EPOCHSECONDS" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "BASH_VERSION" | "COLUMNS" | "LINES" => {
-                TOKEN.to_string()
-            }
+            "PPID" => super::text::KEEPER.to_string(),
+            "UID" | "EUID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "HOSTNAME" | "EPOCHSECONDS"
+            | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "BASH_VERSION" | "COLUMNS" | "LINES" => TOKEN.to_string(),
             _ => return Held::Unknown,
         };
         Held::Text(text)

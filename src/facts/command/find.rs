@@ -165,7 +165,11 @@ pub(super) fn acts(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
                     &mut walker.recursing,
                     !find.narrowed && command.iter().any(|arg| arg.contains("{}")),
                 );
-                walker.subshell(|walker| walker.exec_texts(argv));
+                walker.subshell(|walker| {
+                    // Who starts it is find.
+                    walker.env.set_text("PPID", super::text::TOKEN);
+                    walker.exec_texts(argv)
+                });
                 walker.recursing = outer;
             }
         }

@@ -24,7 +24,7 @@ pub(super) struct Call {
 impl Walker<'_> {
     pub(super) fn define(&mut self, name: &str, body: &Rc<Command>) {
         Rc::make_mut(&mut self.env.functions).insert(name.to_owned(), vec![Some(Rc::clone(body))]);
-        if super::forkbomb::is_bomb(name, body) {
+        if super::forkbomb::is_bomb(name, body, &self.env.functions) {
             self.event("fork-bomb");
         }
     }

@@ -252,18 +252,7 @@ impl<'c> Lexer<'c, '_> {
         // Words of declarations say nothing here.
         if matches!(
             name.as_str(),
-            "my" | "our"
-                | "local"
-                | "const"
-                | "let"
-                | "var"
-                | "val"
-                | "await"
-                | "new"
-                | "return"
-                | "try"
-                | "throw"
-                | "do"
+            "my" | "our" | "local" | "const" | "let" | "var" | "val" | "await" | "new" | "return" | "try" | "throw"
         ) && self.language != Language::Vim
         {
             return;

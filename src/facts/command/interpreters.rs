@@ -105,7 +105,7 @@ const INTERPRETERS: &[Interpreter] = &[
     interpreter(&["tclsh", "wish", "expect", "expectk", "jimsh", "tkcon"], L::Vim, "c", "f", &[]).reads(Reads::Tcl),
     interpreter(&["emacs", "xemacs", "emacs-nox", "emacs-gtk", "mg"], L::Vim, "", "lLfudt", &["eval", "execute"]).long(&["load", "funcall", "user", "display", "directory", "script", "chdir"]).reads(Reads::Lisp).host(),
     interpreter(&["emacsclient"], L::Vim, "e", "sfadF", &["eval", "e"]).long(&["socket-name", "server-file", "alternate-editor"]).reads(Reads::Lisp).host(),
-    interpreter(&["guile", "racket", "sbcl", "clisp", "ecl", "clojure", "clj", "bb", "newlisp", "janet", "csi-scheme", "mit-scheme", "chezscheme", "gosh", "fennel", "hy", "abcl", "ccl", "planck", "lumo", "nbb"], L::Vim, "cex", "lLM", &["eval", "load-string", "execute", "batch"]).reads(Reads::Lisp),
+    interpreter(&["guile", "racket", "sbcl", "clisp", "ecl", "clojure", "clj", "bb", "newlisp", "janet", "csi-scheme", "mit-scheme", "chezscheme", "gosh", "fennel", "hy", "abcl", "ccl", "planck", "lumo", "nbb"], L::Vim, "cex", "lL", &["eval", "load-string", "execute", "batch"]).reads(Reads::Lisp),
     interpreter(&["gnuplot"], L::Curly, "e", "", &[]).host(),
     // Other programs with an interpreter inside.
     interpreter(&["blender", "freecad", "freecadcmd", "paraview", "pvpython", "ghidra", "ida"], L::Python, "", "", &["python-expr", "python-text"]).host(),

@@ -117,7 +117,7 @@ fn call(walker: &mut Walker<'_>, items: Vec<Value>) -> Value {
             })
             .collect()
     };
-    let plain = name.rsplit('/').next().unwrap_or_default();
+    let plain = name.rsplit(['/', ':']).next().unwrap_or_default();
     match plain {
         "shell-command"
         | "shell-command-to-string"

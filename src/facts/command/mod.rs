@@ -53,12 +53,15 @@ mod functions;
 mod git;
 #[cfg(test)]
 mod grammar_tests;
+mod hidden;
 mod inline;
 mod inline_eval;
 mod inline_lex;
+mod inline_statements;
 #[cfg(test)]
 mod interpreter_tests;
 mod interpreters;
+mod kill;
 mod launchers;
 mod limits;
 mod links;

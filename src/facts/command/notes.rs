@@ -36,7 +36,7 @@ impl Act {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
     programs: BTreeSet<String>,
     effects: BTreeSet<Effect>,
@@ -134,6 +134,11 @@ impl Notes {
         {
             *least = finding;
         }
+    }
+
+    /// How many findings refuse the command.
+    pub fn refusals(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.severity >= Severity::Deny).count()
     }
 
     /// Something was left out because of a limit.

@@ -57,6 +57,7 @@ pub(super) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
             .file_name()
             .map_or_else(|| UNKNOWN.to_string(), |name| format!("{}\n", name.to_string_lossy())),
         "yes" => format!("{}\n", if args.is_empty() { "y".to_owned() } else { args.join(" ") }),
+        "pgrep" | "pidof" | "ps" if super::kill::looks_for_keeper(name, args) => format!("{}\n", super::text::KEEPER),
         "seq" | "nproc" | "id" | "date" | "hostname" | "uname" | "wc1" | "pgrep" | "pidof" | "stat" | "uuidgen"
         | "sha256sum" => format!("{TOKEN}\n"),
         "find" | "fd" | "fdfind" | "ls" => listing(walker, name, args),
@@ -328,6 +329,10 @@ fn set_of(text: &str) -> Vec<char> {
 
 /// Filters whose output is not modelled: what they read taints it.
 fn through(walker: &mut Walker<'_>, name: &str, args: &[String], input: Option<&str>) -> String {
+    if name == "grep" && input.is_some_and(|text| !is_known(text)) && super::kill::names_gateway(args) {
+        // A line of a list of processes.
+        return format!("{}\n", super::text::KEEPER);
+    }
     if matches!(name, "cut" | "grep") && input.is_some_and(is_known) && args.iter().all(|arg| is_known(arg)) {
         return selected(name, args, input.unwrap_or_default());
     }

@@ -67,6 +67,10 @@ const FAMILIAR: &[&str] = &[
     "head",
     "tail",
     "sort",
+    "find",
+    "gfind",
+    "fd",
+    "fdfind",
     "uniq",
     "wc",
     "cut",
@@ -263,6 +267,9 @@ pub(super) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         | "ftp" | "lftp" | "tftp" | "ncftpput" | "telnet" | "aws" | "gsutil" | "rclone" | "s3cmd" | "s5cmd" | "mc"
         | "b2" | "azcopy" | "gcloud" | "az" | "gh" | "glab" | "ossutil" | "swift" | "oci" => {
             network::acts(walker, name, args)
+        }
+        "kill" | "pkill" | "killall" | "killall5" | "skill" | "snice" | "fuser" | "loginctl" => {
+            super::kill::acts(walker, name, args)
         }
         "cmd" | "powershell" | "pwsh" => super::windows::run(walker, name, args),
         _ => files::acts(walker, name, args),

@@ -155,7 +155,7 @@ impl From<String> for Text {
 }
 
 /// Collects sites while an analysis goes on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recorder {
     sites: Vec<Site>,
     writes: Vec<Opened>,

@@ -53,3 +53,28 @@ fn wrapped_commands_are_judged_as_themselves() {
     let harmless = rows.iter().filter(|(_, row)| row.contains("%%") || row.contains("%A"));
     check(harmless.map(|(want, row)| ((*want).to_owned(), row.replace("%%", "ls -la x").replace("%A", "echo"))));
 }
+
+/// Rows of inline code, fork bombs and signals, each with its answer.
+#[test]
+fn inline_code_is_followed_into_its_calls() {
+    let rows = rows(include_str!("../../../tests/cases/inline-code.tsv"));
+    assert!(rows.len() > 300, "only {} rows were read", rows.len());
+    check(rows.into_iter().map(|(want, row)| (want.to_owned(), row)));
+}
+
+#[test]
+fn code_cannot_forge_what_stands_for_the_unknown() {
+    let guard = Guard::embedded();
+    for code in [
+        r#"python3 -c "import os; os.system(chr(0x10FFF6))""#,
+        r#"python3 -c "import os; os.remove('/tmp/' + chr(0x10FFF0))""#,
+        r#"node -e "require('child_process').execSync(String.fromCodePoint(0x10FFF6))""#,
+        r#"python3 -c "import os; os.system(bytes([0xf4,0x8f,0xbf,0xb6]).decode())""#,
+        r#"php -r 'system(rawurldecode("%F4%8F%BF%B6"));'"#,
+    ] {
+        let facts = guard.analyse(code, &Surroundings::new("/home/user/workspace", "/home/user"));
+        let forged =
+            facts.findings.iter().any(|finding| finding.id == "remote.fetch-and-run" || finding.id == "fs.delete-glob");
+        assert!(!forged, "{code}: {:?}", facts.findings);
+    }
+}

@@ -21,10 +21,12 @@ pub(super) const SECRET: char = '\u{10FFF7}';
 pub(super) const MAYBE: char = '\u{10FFF8}';
 /// Before a program's name: what its file holds.
 pub(super) const PROGRAM: char = '\u{10FFF9}';
+/// Unknown, but the number of the gateway's process, or of the process that started this shell.
+pub(super) const KEEPER: char = '\u{10FFFA}';
 const LAST: char = '\u{10FFFF}';
 
 pub(super) fn is_unknown(c: char) -> bool {
-    (UNKNOWN..=PROGRAM).contains(&c)
+    (UNKNOWN..=KEEPER).contains(&c)
 }
 
 pub(super) fn is_glob(c: char) -> bool {
@@ -107,7 +109,7 @@ pub(super) fn taint(text: &str) -> String {
         return String::new();
     }
     let mut out = String::new();
-    for kind in [SECRET, FETCHED] {
+    for kind in [SECRET, FETCHED, KEEPER] {
         if text.contains(kind) {
             out.push(kind);
         }

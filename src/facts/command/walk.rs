@@ -98,6 +98,8 @@ pub(super) struct Walker<'a> {
     pub recursing: bool,
     /// The program at hand runs once for each of many things.
     pub bulk: bool,
+    /// How many arguments were tried as commands.
+    pub guesses: usize,
     /// What inline code printed.
     pub inline_output: String,
     /// What programs decoded, to tell where it runs.
@@ -145,6 +147,7 @@ impl<'a> Walker<'a> {
             span: 0..0,
             recursing: false,
             bulk: false,
+            guesses: 0,
             inline_output: String::new(),
             decoded: BTreeSet::new(),
             prefix: Vec::new(),
@@ -155,6 +158,7 @@ impl<'a> Walker<'a> {
     pub fn script(&mut self, text: &str) {
         let parsed = parse(text, None, self.limits);
         self.problem(parsed.problem.as_ref());
+        self.watch_forks(&parsed.list);
         self.list(&parsed.list);
         let mut way = std::mem::take(&mut self.exits);
         self.leave(&mut way);
@@ -285,9 +289,18 @@ impl<'a> Walker<'a> {
         self.deeper(|walker| {
             let Parsed { list, problem } = parse(&text, Some(span), walker.limits);
             walker.problem(problem.as_ref());
+            walker.watch_forks(&list);
             walker.list(&list)
         })
         .unwrap_or_default()
+    }
+
+    /// Scripts that start themselves, or anything else, without end.
+    fn watch_forks(&mut self, list: &List) {
+        let own = self.env.positional.as_ref().and_then(|items| items.first());
+        if super::forkbomb::list_bombs(list, own.map(String::as_str)) {
+            self.event("fork-bomb");
+        }
     }
 
     // Lists and pipelines. Each gives the text that it prints, as far as it is known.
