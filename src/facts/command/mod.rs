@@ -4,8 +4,10 @@
 //!
 //! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
 //! `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving words (`expand`, `braces`, `arithmetic`, `text`). `exec`
-//! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
-//! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
+//! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers` by
+//! `wrapper_table`, `remote`, `multiplexers`, `shells`; options of ordinary programs in `launchers`, their own command
+//! languages in `consoles`, unlisted ones in `hidden`), to other languages (`interpreters`: `inline` with its lexer,
+//! evaluator and the libraries in `calls`, `tcl`, `lisp`, `scripts`, `windows`), or reads its effects (`programs`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
 //! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound. [`Guard::understand`] keeps each call
 //! with its words as well (`sites`), for explanations and for the comparison with bash.
@@ -15,7 +17,7 @@
 //! Policies see these names in `context.command.effects`. On files: `read`, `inspect`, `overwrite`, `append`, `edit`,
 //! `truncate`, `shred`, `move`, `link`, `delete`, `unpack`, `write-device`, `permission` (`permission.setuid`,
 //! `permission.world-writable`, `permission.lock`), `ownership`, `format`, `partition`. On the machine: `privilege`,
-//! `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `package-install`. Over the network:
+//! `mount`, `kernel`, `kill` (`kill-all`, `kill-gateway`), `power`, `security-service`, `fork-bomb`, `persistence`, `package-install`. Over the network:
 //! `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`. Secrets: `credential-read`. Others:
 //! `history-rewrite`, `git.push.force` and its like, `container-escape`, `cloud-destroy`, `db-destroy`, `obfuscation`,
 //! `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, and `unresolved` where a program's name
