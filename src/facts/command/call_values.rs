@@ -136,12 +136,8 @@ fn is_environment(name: &str, last: &str) -> bool {
 }
 
 fn is_path_join(name: &str, receiver: Option<&Value>) -> bool {
-    name.ends_with("path.join")
-        || name.ends_with("File.join")
-        || name.ends_with("Path.join")
-        || name == "joinpath"
-        || name.ends_with("filepath.Join")
-        || (name == "joinpath" && receiver.is_some())
+    let joins = ["path.join", "File.join", "Path.join", "filepath.Join"].iter().any(|end| name.ends_with(end));
+    joins || name.rsplit('.').next() == Some("joinpath") && (receiver.is_some() || name == "joinpath")
 }
 
 /// Parts of a path; an absolute one starts anew.

@@ -196,13 +196,13 @@ fn indirect(
         "getattr" | "attrgetter" if args.len() > 1 => Some(member(walker, args.first()?, &text(args.get(1)))),
         "globals" | "locals" | "vars" if args.is_empty() => Some(Value::Path(last.to_owned())),
         "call" | "bind" if is_call(owner) && !owner.is_empty() && language == Language::Node => {
-            Some(call(walker, language, owner, None, rest))
+            Some(known_call(walker, language, owner, None, rest))
         }
         "apply" if is_call(owner) => match args.get(1) {
-            Some(Value::List(items)) => Some(call(walker, language, owner, None, items)),
-            _ => Some(call(walker, language, owner, None, rest)),
+            Some(Value::List(items)) => Some(known_call(walker, language, owner, None, items)),
+            _ => Some(known_call(walker, language, owner, None, rest)),
         },
-        "call" if language == Language::Ruby && is_call(owner) => Some(call(walker, language, owner, None, args)),
+        "call" if language == Language::Ruby && is_call(owner) => Some(known_call(walker, language, owner, None, args)),
         _ => None,
     }
 }

@@ -281,14 +281,26 @@ pub(super) fn ex_command(walker: &mut Walker<'_>, line: &str) {
             walker.subshell(|walker| walker.run_text(text));
             return;
         }
-        if inner_language(walker, command) {
+        let (command, tail) = first_command(command);
+        if inner_language(walker, command) || tail.is_empty() {
             return;
         }
-        match command.split_once('|') {
-            Some((_, tail)) => rest = tail,
-            None => return,
+        rest = tail;
+    }
+}
+
+/// What stands before the first `|` outside quotes, and what follows it.
+fn first_command(text: &str) -> (&str, &str) {
+    let mut quote = None;
+    for (i, c) in text.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if c == '|' => return (text.get(..i).unwrap_or_default(), text.get(i + 1..).unwrap_or_default()),
+            _ => {}
         }
     }
+    (text, "")
 }
 
 /// What a command of ex gives to a shell.

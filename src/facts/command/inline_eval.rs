@@ -477,22 +477,22 @@ impl<'w, 'a, 't> Evaluator<'w, 'a, 't> {
             return self.own_function(name, &function, args);
         }
         let value = calls::call(self.walker, self.language, name, receiver, &args);
-        // Functions that are given to functions are called with what is given beside them.
-        for (i, arg) in args.iter().enumerate() {
-            let named = match arg {
-                Value::Named(_, value) => value,
-                other => other,
-            };
-            if let Value::Path(path) = named
-                && (self.functions.contains_key(path) || calls::is_call(path))
-                && self.depth < DEPTH
-            {
-                let given: Vec<Value> = args.iter().skip(i + 1).flat_map(spread).collect();
-                if !given.is_empty() {
-                    self.depth += 1;
-                    self.call(path, None, given);
-                    self.depth -= 1;
-                }
+        // A function that is given to a function is called with what is given beside it.
+        let given = args.iter().enumerate().find_map(|(i, arg)| match arg {
+            Value::Named(_, value) => Some((i, &**value)),
+            other => Some((i, other)),
+        }
+        .filter(|(_, value)| matches!(value, Value::Path(path) if self.functions.contains_key(path) || calls::is_call(path))));
+        if let Some((i, Value::Path(path))) = given
+            && self.depth < DEPTH
+            && self.work < WORK
+        {
+            let beside: Vec<Value> = args.iter().skip(i + 1).flat_map(spread).collect();
+            if !beside.is_empty() {
+                self.work += args.len();
+                self.depth += 1;
+                self.call(path, None, beside);
+                self.depth -= 1;
             }
         }
         value
@@ -567,13 +567,10 @@ impl<'w, 'a, 't> Evaluator<'w, 'a, 't> {
                 _ => {
                     let before = self.at;
                     // Blocks hold statements.
-                    let value = if close == '}' && (self.unpacks() || self.assigns()) {
-                        Value::Unknown
-                    } else if close == '}' && matches!(self.word(0), "for" | "foreach") && self.loops() {
-                        Value::Unknown
-                    } else {
-                        self.expression()
-                    };
+                    let block = close == '}';
+                    let looped = |word: &str| matches!(word, "for" | "foreach");
+                    let stated = block && (self.unpacks() || self.assigns() || looped(self.word(0)) && self.loops());
+                    let value = if stated { Value::Unknown } else { self.expression() };
                     items.push(self.keyed(value));
                     if self.at == before {
                         self.at += 1;

@@ -2,11 +2,14 @@
 //! the packs object. Nothing is executed or looked up in the file system here.
 
 //!
-//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word`, `parse_redirect` into `syntax`), the interpreter (`walk`,
-//! `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving
-//! words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and links (`names`, `links`). `exec`
-//! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
-//! `shells`), to other languages (`interpreters`, `inline`, `calls`, `windows`), or reads its effects (`programs`,
+//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word`, `parse_redirect` into `syntax`), the
+//! interpreter (`walk`, `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an
+//! environment (`env`), resolving words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and
+//! links (`names`, `links`). `exec` hands a program to the shell's own (`builtins`), to programs that run other programs
+//! (`wrappers` by `wrapper_table`, `remote`, `multiplexers`, `shells`; options of ordinary programs in `launchers`, their
+//! own command languages in `consoles`, unlisted ones in `hidden`), to other languages (`interpreters`: `inline` with its
+//! lexer, evaluator and the libraries in `calls`, `tcl`, `lisp`, `text_scripts`, `windows`; files on disk in `scripts`,
+//! `makefile`, `projects`), or reads its effects (`programs`, `files`, `network`, `databases`, `machine`, `kill`,
 //! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
 //! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound. [`Guard::understand`] keeps each call
 //! with its words as well (`sites`), for explanations and for the comparison with bash.
@@ -20,7 +23,7 @@
 //! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
 //! | disks | `write-device`, `format`, `partition` |
 //! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`, or `permission.narrow` instead), `ownership`, `privilege` |
-//! | the machine | `mount`, `kernel`, `kill`, `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
+//! | the machine | `mount`, `kernel`, `kill` (`kill-all`, `kill-gateway`), `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
 //! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
 //! | secrets | `credential-read` |
 //! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy` |

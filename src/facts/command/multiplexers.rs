@@ -211,8 +211,9 @@ fn screen_command(walker: &mut Walker<'_>, command: &[String]) {
                 walker.deeper(|walker| screen_command(walker, &words));
             }
         }
-        "at" => screen_command(walker, rest.get(1..).unwrap_or_default()),
-        "bind" => screen_command(walker, rest.get(1..).unwrap_or_default()),
+        "at" | "bind" => {
+            walker.deeper(|walker| screen_command(walker, rest.get(1..).unwrap_or_default()));
+        }
         "backtick" => {
             let argv = rest.get(3..).unwrap_or_default().to_vec();
             walker.subshell(|walker| exec_or_text(walker, argv));

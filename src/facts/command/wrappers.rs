@@ -407,7 +407,11 @@ fn xargs_words(input: &str, lines: bool, null: bool, delimiter: Option<String>) 
 
 fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &str) -> String {
     let mut printed = String::new();
-    for word in words {
+    let most = walker.limits.words_in_all / argv.len().max(1);
+    if words.len() > most {
+        walker.limited("words");
+    }
+    for word in words.iter().take(most.max(1)) {
         let argv = argv.iter().map(|arg| fill(walker, arg, mark, word)).collect();
         printed.push_str(&walker.subshell(|walker| {
             walker.env.stdin = None;
