@@ -20,16 +20,16 @@
 //!
 //! | on | effects |
 //! |---|---|
-//! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link`, `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
+//! | files | `read` (its content is shown or passed on), `inspect` (looked into), `create`, `overwrite`, `append`, `edit`, `truncate`, `shred`, `move`, `link` (and `link-to` what it points at), `delete`, `delete-empty` (rmdir), `unpack` (files land in a directory) |
 //! | disks | `write-device`, `format`, `partition` |
 //! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`, or `permission.narrow` instead), `ownership`, `privilege` |
 //! | the machine | `mount`, `kernel`, `kill` (`kill-all`, `kill-gateway`), `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
 //! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
 //! | secrets | `credential-read` |
 //! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy` |
-//! | what cannot be seen | `obfuscation` (decoded text that runs), `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, `unresolved` (a program's name cannot be known) |
+//! | what cannot be seen | `obfuscation` (decoded text that runs), `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, `lookalike-host`, `history-off`, `unresolved` (a program's name cannot be known) |
 //!
-//! An effect need not be a finding: most of these happen every day, and it is for policies to say where they may not.
+//! `bulk` marks a program that runs once for each of many things. An effect need not be a finding: most of these happen every day, and it is for policies to say where they may not.
 //! What the effects are on, policies see in `context.command.scopes` (root, system, home, other-home, workspace, temp,
 //! device, gateway, outside, unknown) and `context.paths.protected`; rules of packs see the finer kinds of `target`.
 
