@@ -42,6 +42,7 @@ impl Walker<'_> {
         let before = self.env.clone();
         let outer = std::mem::take(&mut self.reads);
         let printed = run(self);
+        self.copied(&before);
         let read = std::mem::replace(&mut self.reads, outer);
         let sets: Vec<(String, Vec<Value>)> =
             read.iter().map(|name| (name.clone(), before.values(name))).filter(|(_, set)| set.len() > 1).collect();
@@ -68,6 +69,13 @@ impl Walker<'_> {
         // A substitution gives something else for each value too.
         self.reads.extend(read);
         printed
+    }
+
+    /// A second owner of the variables made an assignment a copy of all of them.
+    pub(super) fn copied(&mut self, before: &Env) {
+        if !Rc::ptr_eq(&before.variables, &self.env.variables) {
+            self.steps += before.variables.len() / 32;
+        }
     }
 
     /// All combinations but the first; where there are too many, each variable by itself, which is a finding.
@@ -118,8 +126,11 @@ impl Walker<'_> {
         for (name, values) in other.alternatives.iter() {
             found.extend(values.iter().map(|value| (name.clone(), value.clone())));
         }
-        match (&mine.positional, other.positional_value()) {
-            (Some(_), Some(value)) => found.push((POSITIONAL.to_owned(), value)),
+        match (&mine.positional, &other.positional) {
+            (Some(own), Some(items)) if !Rc::ptr_eq(own, items) && own != items => {
+                self.steps += items.len() / 4;
+                found.extend(other.positional_value().map(|value| (POSITIONAL.to_owned(), value)));
+            }
             // Whether they are known is open: what is known is judged.
             (None, Some(_)) => mine.positional = other.positional.clone(),
             _ => {}

@@ -117,6 +117,7 @@ impl Walker<'_> {
             out.push_str(&self.perhaps(open, |walker| walker.list(body)));
             self.bulk = outer;
             turn += 1;
+            self.steps += 1 + self.env.variables.len() / 16;
             if let Some(mut way) = self.loops.last_mut().map(|frame| std::mem::take(&mut frame.continues)) {
                 self.leave(&mut way);
                 self.arrive(way);

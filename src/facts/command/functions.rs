@@ -44,6 +44,7 @@ impl Walker<'_> {
             items.push(UNKNOWN.to_string());
         }
         let items = Rc::new(items);
+        self.steps += active * (1 + self.env.variables.len() / 16);
         if active > 0 && self.calls.iter().any(|call| again(call, &items, &self.env)) {
             // The same call is being judged already.
             return UNKNOWN.to_string();
@@ -56,7 +57,7 @@ impl Walker<'_> {
         }
         let variables = Rc::clone(&self.env.variables);
         self.calls.push(Call { name: name.to_owned(), items: Rc::clone(&items), variables });
-        let outer = self.env.positional_value();
+        let outer = self.env.positional.clone();
         let others = self.env.alternatives.get(POSITIONAL).cloned();
         self.env.set_positional(items.to_vec());
         self.locals.push(Vec::new());
@@ -68,13 +69,8 @@ impl Walker<'_> {
         self.leave(&mut way);
         self.arrive(way);
         self.restore_locals();
-        match outer {
-            Some(value) => self.env.set(POSITIONAL, value),
-            None => {
-                self.env.set_positional(Vec::new());
-                self.env.positional = None;
-            }
-        }
+        self.env.set_positional(Vec::new());
+        self.env.positional = outer;
         if let Some(others) = others {
             Rc::make_mut(&mut self.env.alternatives).insert(POSITIONAL.to_owned(), others);
         }

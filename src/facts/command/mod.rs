@@ -2,7 +2,7 @@
 //! the packs object. Nothing is executed or looked up in the file system here.
 
 //!
-//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word` into `syntax`), the interpreter (`walk`,
+//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word`, `parse_redirect` into `syntax`), the interpreter (`walk`,
 //! `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an environment (`env`), resolving
 //! words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and links (`names`, `links`). `exec`
 //! hands a program to the shell's own (`builtins`), to programs that run other programs (`wrappers`, `remote`,
@@ -51,6 +51,8 @@ mod flow;
 mod forkbomb;
 mod functions;
 mod git;
+#[cfg(test)]
+mod grammar_tests;
 mod inline;
 mod inline_eval;
 mod inline_lex;
@@ -70,6 +72,7 @@ mod notes;
 mod options;
 mod packs;
 mod parse;
+mod parse_redirect;
 mod parse_word;
 mod places;
 mod producers;

@@ -1,14 +1,11 @@
 //! A recursive-descent parser of bash, total and linear: nesting and work are bounded while parsing, spans are bytes of
 //! the command text, and complete lines before a syntax error are kept, because bash runs those.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::limits::Limits;
-use super::parse_word::Quoting;
-use super::syntax::{
-    Arm, Command, Connector, Item, Kind, List, Next, Part, Pipeline, Redirect, RedirectOperator, Span, Word,
-};
+use super::parse_redirect::Pending;
+use super::syntax::{Arm, Command, Connector, Item, Kind, List, Next, Part, Pipeline, Span, Word};
 
 /// What could be parsed, and what stopped the parser.
 #[derive(Debug)]
@@ -57,23 +54,19 @@ pub(super) fn parse(text: &str, fixed: Option<Span>, limits: &Limits) -> Parsed 
 
 pub(super) struct Parser<'s> {
     pub(super) text: &'s str,
-    bytes: &'s [u8],
+    pub(super) bytes: &'s [u8],
     pub(super) pos: usize,
     depth: usize,
     max_depth: usize,
     /// Work left; parsing the same bytes twice costs twice.
-    fuel: usize,
-    fixed: Option<Span>,
-    pending: Vec<Pending>,
+    pub(super) fuel: usize,
+    pub(super) fixed: Option<Span>,
+    pub(super) pending: Vec<Pending>,
     line_start: usize,
-}
-
-/// A heredoc whose body starts at the next line.
-struct Pending {
-    delimiter: String,
-    quoted: bool,
-    strip_tabs: bool,
-    body: Rc<OnceCell<Word>>,
+    /// Substitutions in parentheses that are open: there `)` may follow a heredoc's delimiter.
+    pub(super) closing: usize,
+    /// An assignment may stand here: a subscript may hold blanks.
+    assignable: bool,
 }
 
 /// Words that end a list where a command could start.
@@ -91,6 +84,8 @@ impl<'s> Parser<'s> {
             fixed,
             pending: Vec::new(),
             line_start: 0,
+            closing: 0,
+            assignable: false,
         }
     }
 
@@ -181,6 +176,11 @@ impl<'s> Parser<'s> {
         inner
     }
 
+    /// Whether an assignment may stand here; words inside the one that is read are none.
+    pub(super) fn take_assignable(&mut self) -> bool {
+        std::mem::take(&mut self.assignable)
+    }
+
     pub(super) fn fuel_left(&self) -> usize {
         self.fuel
     }
@@ -220,37 +220,6 @@ impl<'s> Parser<'s> {
         for pending in std::mem::take(&mut self.pending) {
             self.heredoc_body(&pending)?;
         }
-        Ok(())
-    }
-
-    fn heredoc_body(&mut self, pending: &Pending) -> Result<()> {
-        let start = self.pos;
-        let mut body = String::new();
-        while let Some(rest) = self.text.get(self.pos..).filter(|rest| !rest.is_empty()) {
-            let (line, len) = match rest.split_once('\n') {
-                Some((line, _)) => (line, line.len() + 1),
-                None => (rest, rest.len()),
-            };
-            self.work(len)?;
-            self.pos += len;
-            let line = if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
-            if line == pending.delimiter {
-                break;
-            }
-            body.push_str(line);
-            body.push('\n');
-        }
-        let span = self.span(start);
-        let word = if pending.quoted {
-            Word { parts: vec![Part::Quoted(body)], span }
-        } else {
-            let mut inner = self.inner(&body, start);
-            inner.fixed = Some(span);
-            let word = inner.nested(|p| p.word_until(Quoting::Heredoc, |_| false));
-            self.fuel = inner.fuel;
-            word?
-        };
-        let _ = pending.body.set(word);
         Ok(())
     }
 
@@ -348,6 +317,8 @@ impl<'s> Parser<'s> {
                 Some(b';') => self.pos += 1,
                 Some(b'\n' | b')') | None => {}
                 Some(_) if background => {}
+                // After a compound command what closes the one around it needs no `;`.
+                Some(_) if list.last().is_some_and(ends_compound) && self.closer() => {}
                 Some(_) => return self.error("unexpected token"),
             }
         }
@@ -379,7 +350,14 @@ impl<'s> Parser<'s> {
 
     fn pipeline(&mut self) -> Result<Pipeline> {
         let mut commands = Vec::new();
+        let start = self.pos;
         let negated = self.pipeline_prefix();
+        // `!` and `time` may stand alone.
+        if self.text.get(start..self.pos).is_some_and(|prefix| !prefix.trim().is_empty())
+            && matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b')'))
+        {
+            return Ok(Pipeline { commands, negated });
+        }
         loop {
             commands.push(self.command()?);
             self.blanks();
@@ -428,7 +406,7 @@ impl<'s> Parser<'s> {
         let rest = self.bytes.get(self.pos..).unwrap_or_default();
         let len = rest
             .iter()
-            .take_while(|b| !matches!(b, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'))
+            .take_while(|b| !matches!(b, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b'\\'))
             .take(9)
             .count();
         let word = self.text.get(self.pos..self.pos + len).unwrap_or_default();
@@ -650,10 +628,12 @@ impl<'s> Parser<'s> {
         self.blanks();
         let Some(name) = self.word()? else { return self.error("`function` needs a name") };
         self.blanks();
+        let start = self.pos;
         if self.eat("(") {
             self.blanks();
             if !self.eat(")") {
-                return self.error("`(` is not closed");
+                // The body is a subshell.
+                self.pos = start;
             }
         }
         self.function_body(name.literal().unwrap_or_default())
@@ -731,7 +711,10 @@ impl<'s> Parser<'s> {
                 let kind = self.function_body(&name)?;
                 return Ok(Command { kind, redirects, span: self.span(start) });
             }
-            let Some(word) = self.word()? else { break };
+            self.assignable = words.is_empty() && redirects.is_empty();
+            let word = self.word();
+            self.assignable = false;
+            let Some(word) = word? else { break };
             match if words.is_empty() { word.as_assignment() } else { None } {
                 Some(assignment) => assignments.push(assignment),
                 None => words.push(word),
@@ -742,92 +725,10 @@ impl<'s> Parser<'s> {
         }
         Ok(Command { kind: Kind::Simple { assignments, words }, redirects, span: self.span(start) })
     }
+}
 
-    // Redirects.
-
-    pub(super) fn redirect(&mut self) -> Result<Option<Redirect>> {
-        let start = self.pos;
-        let fd = self.redirect_fd();
-        let Some(operator) = self.redirect_operator(fd.is_some()) else {
-            self.pos = start;
-            return Ok(None);
-        };
-        let (operator, heredoc) = match operator {
-            ("<<", _) => (RedirectOperator::HereDocument, Some(false)),
-            ("<<-", _) => (RedirectOperator::HereDocument, Some(true)),
-            (_, operator) => (operator, None),
-        };
-        self.blanks();
-        let word_start = self.pos;
-        let Some(word) = self.word()? else { return self.error("a redirection needs a target") };
-        let target = Rc::new(OnceCell::new());
-        match heredoc {
-            Some(strip_tabs) => {
-                let (delimiter, quoted) = self.delimiter(&word, word_start);
-                self.pending.push(Pending { delimiter, quoted, strip_tabs, body: Rc::clone(&target) });
-            }
-            None => {
-                let _ = target.set(word);
-            }
-        }
-        Ok(Some(Redirect { fd: fd.flatten(), operator, target, span: self.span(start) }))
-    }
-
-    /// `3` or `{name}` directly before `<` or `>`.
-    fn redirect_fd(&mut self) -> Option<Option<u32>> {
-        self.peek();
-        let rest = self.bytes.get(self.pos..).unwrap_or_default();
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        let len = if digits > 0 {
-            digits
-        } else if rest.first() == Some(&b'{') {
-            1 + rest.iter().skip(1).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count() + 1
-        } else {
-            return None;
-        };
-        let closed = digits > 0 || (len > 2 && rest.get(len - 1) == Some(&b'}'));
-        if !closed || !matches!(rest.get(len), Some(b'<' | b'>')) {
-            return None;
-        }
-        let fd = self.text.get(self.pos..self.pos + len).and_then(|text| text.parse().ok());
-        self.pos += len;
-        Some(fd)
-    }
-
-    fn redirect_operator(&mut self, has_fd: bool) -> Option<(&'static str, RedirectOperator)> {
-        use RedirectOperator as R;
-        if !matches!(self.peek(), Some(b'<' | b'>' | b'&')) {
-            return None;
-        }
-        if !has_fd && (self.ahead("<(") || self.ahead(">(")) {
-            return None;
-        }
-        const OPERATORS: &[(&str, RedirectOperator)] = &[
-            ("&>>", R::Both),
-            ("&>", R::Both),
-            ("<<<", R::HereString),
-            ("<<-", R::HereDocument),
-            ("<<", R::HereDocument),
-            ("<&", R::DuplicateInput),
-            ("<>", R::ReadWrite),
-            ("<", R::Read),
-            (">>", R::Append),
-            (">&", R::DuplicateOutput),
-            (">|", R::Write),
-            (">", R::Write),
-        ];
-        OPERATORS.iter().find(|(text, _)| self.eat(text)).copied()
-    }
-
-    /// A heredoc's delimiter after quote removal, and whether anything of it was quoted.
-    fn delimiter(&self, word: &Word, start: usize) -> (String, bool) {
-        let raw = self.text.get(start..self.pos).unwrap_or_default();
-        let quoted = raw.contains(['\'', '"', '\\']);
-        let mut text = String::new();
-        super::parse_word::unquoted_text(&word.parts, &mut text);
-        if text.is_empty() || !quoted {
-            text = raw.replace(['\'', '"', '\\'], "");
-        }
-        (text, quoted)
-    }
+/// Whether an and-or list ends with a compound command.
+fn ends_compound(item: &Item) -> bool {
+    let pipeline = item.rest.last().map_or(&item.first, |(_, pipeline)| pipeline);
+    pipeline.commands.last().is_some_and(|command| !matches!(command.kind, Kind::Simple { .. }))
 }

@@ -61,9 +61,11 @@ impl Parser<'_> {
     pub(super) fn word(&mut self) -> Result<Option<Word>> {
         self.peek();
         let start = self.pos;
+        let assignable = self.take_assignable();
         let mut out = Parts::default();
         while let Some(byte) = self.peek() {
             match byte {
+                b'[' if assignable && out.parts.is_empty() && is_name(&out.literal) => self.subscript(&mut out)?,
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' => {
                     if !self.process_substitution(&mut out)? {
@@ -87,6 +89,26 @@ impl Parser<'_> {
             return Ok(None);
         }
         Ok(Some(Word { parts: out.parts, span: self.span(start) }))
+    }
+
+    /// `[...]` after a name where an assignment may stand: blanks belong to it. Without an end it is text.
+    fn subscript(&mut self, out: &mut Parts) -> Result<()> {
+        let open = self.pos;
+        self.pos += 1;
+        out.literal.push('[');
+        match self.nested(|p| p.arithmetic(b']')) {
+            Ok(index) if self.byte(0) == Some(b']') => {
+                for part in index.parts {
+                    match part {
+                        Part::Literal(text) => out.literal.push_str(&text),
+                        part => out.push(part),
+                    }
+                }
+            }
+            Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => return Err(limit),
+            _ => self.pos = open + 1,
+        }
+        Ok(())
     }
 
     /// Parts up to an unquoted byte that `stop` names, or to the end of the text.
@@ -254,7 +276,10 @@ impl Parser<'_> {
             }
         }
         self.eat("(");
-        let list = self.list()?;
+        self.closing += 1;
+        let list = self.list();
+        self.closing -= 1;
+        let list = list?;
         if !self.eat(")") {
             self.pos = start;
             return self.error("`$(` is not closed");
@@ -328,7 +353,10 @@ impl Parser<'_> {
         self.pos += 1;
         self.peek();
         self.pos += 1;
-        let list = self.nested(Self::list)?;
+        self.closing += 1;
+        let list = self.nested(Self::list);
+        self.closing -= 1;
+        let list = list?;
         if !self.eat(")") {
             return self.error("`<(` is not closed");
         }
@@ -485,4 +513,9 @@ fn assignment_head(out: &Parts) -> bool {
     let name = head.trim_end_matches('=').trim_end_matches('+');
     let name = name.split('[').next().unwrap_or_default();
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

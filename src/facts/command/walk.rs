@@ -216,6 +216,7 @@ impl<'a> Walker<'a> {
         self.leave(&mut way);
         let status = way.status;
         self.arrive(way);
+        self.copied(&saved);
         if self.env.traps.len() > saved.traps.len() {
             self.dead = false;
             self.ending(saved.traps.len());
