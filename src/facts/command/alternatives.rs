@@ -5,12 +5,15 @@ use std::rc::Rc;
 use super::env::{Env, POSITIONAL, Value};
 use super::flow::Way;
 use super::programs;
-use super::syntax::{Command, Kind};
-use super::text::{TOKEN, UNKNOWN};
+use super::syntax::{Command, Kind, List, Word};
+use super::text::{TOKEN, UNKNOWN, is_known};
 use super::walk::Walker;
 
 /// How many combinations of values one command is tried with.
 const COMBINATIONS: usize = 48;
+
+/// How many texts of its substitutions one command is tried with, and how deep that nests.
+const CHOICES: usize = 8;
 
 impl Walker<'_> {
     pub(super) fn note_read(&mut self, name: &str) {
@@ -34,8 +37,63 @@ impl Walker<'_> {
         }
     }
 
-    /// Runs for all values of the variables that it reads; the states after it are joined.
+    /// Runs for all values of the variables that it reads, and for all that its substitutions may print; the states
+    /// after it are joined.
     pub(super) fn each_value(&mut self, mut run: impl FnMut(&mut Self) -> String) -> String {
+        let outer = std::mem::take(&mut self.choices);
+        let printed = self.each_held_value(&mut run);
+        let found = std::mem::replace(&mut self.choices, outer);
+        if found.is_empty() || self.forced >= CHOICES {
+            return printed;
+        }
+        let mut after = Way::default();
+        self.leave(&mut after);
+        self.forced += 1;
+        for (key, text) in found.iter().flat_map(|(key, texts)| texts.iter().map(move |text| (key, text))).take(CHOICES)
+        {
+            let Some(env) = after.env.clone() else { break };
+            if self.exhausted() {
+                break;
+            }
+            self.steps += 1 + env.variables.len() / 4;
+            self.enter(env);
+            self.env.set_text(key, text.as_str());
+            let outer = std::mem::take(&mut self.choices);
+            run(self);
+            self.choices = outer;
+            Rc::make_mut(&mut self.env.variables).remove(key);
+            self.leave(&mut after);
+        }
+        self.forced -= 1;
+        self.arrive(after);
+        self.choices.extend(found);
+        printed
+    }
+
+    /// A substitution whose branches print different lines gives one of them.
+    pub(super) fn note_choice(&mut self, key: String, list: &List, text: &str) {
+        if !text.contains('\n') || !is_known(text) || self.choices.len() >= CHOICES || !self.chooses(list, 0) {
+            return;
+        }
+        let texts: Vec<String> = text.lines().map(str::to_owned).collect();
+        if texts.len() <= CHOICES {
+            self.choices.push((key, texts));
+        }
+    }
+
+    fn chooses(&self, list: &List, depth: usize) -> bool {
+        let chooses = |command: &Command| match &command.kind {
+            Kind::If { .. } | Kind::Case { .. } => true,
+            Kind::Group(list) | Kind::Subshell(list) => depth < CHOICES && self.chooses(list, depth + 1),
+            Kind::Simple { words, .. } => {
+                words.first().and_then(Word::literal).is_some_and(|name| self.env.functions.contains_key(name))
+            }
+            _ => false,
+        };
+        list.iter().any(|item| !item.rest.is_empty() || item.first.commands.iter().any(chooses))
+    }
+
+    fn each_held_value(&mut self, run: &mut impl FnMut(&mut Self) -> String) -> String {
         if self.env.alternatives.is_empty() {
             return run(self);
         }
@@ -171,4 +229,9 @@ impl Walker<'_> {
             env.set_text(name, UNKNOWN);
         }
     }
+}
+
+/// Under this name a substitution finds what it prints; no variable is called so.
+pub(super) fn choice_key(list: &List) -> String {
+    format!(" {:p}", list.as_ptr())
 }

@@ -144,16 +144,21 @@ impl Walker<'_> {
                 out = self.bounded(out);
             }
         }
+        self.end_loop(after);
+        self.bounded(out)
+    }
+
+    /// Goes on after a loop: from where its condition failed, and from where it was broken off.
+    fn end_loop(&mut self, mut after: Way) {
         let frame = self.loops.pop().unwrap_or_default();
-        // A loop that nothing ends is still ended by a signal, with what it held then.
         self.status = None;
+        // A loop that nothing ends is still ended by a signal, with what it held then.
         if after.env.is_none() && frame.breaks.env.is_none() {
             self.leave(&mut after);
         }
         self.arrive(frame.breaks);
         self.leave(&mut after);
         self.arrive(after);
-        self.bounded(out)
     }
 
     /// What differs from the state a turn ago, and not only by one more repetition of the same text, is unknown.

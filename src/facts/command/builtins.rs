@@ -99,6 +99,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             }
             Some(walker.exec_texts(argv))
         }
+        "which" | "whence" if args.len() == 1 => Some(names::place_of(walker, args.first()?) + "\n"),
         "type" | "which" | "whereis" | "help" | "whatis" | "apropos" => Some(UNKNOWN.to_string() + "\n"),
         _ => None,
     }
@@ -328,7 +329,7 @@ fn command(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
         match arg.as_str() {
             "-v" | "-V" | "-pv" | "-pV" => {
                 let name = tail.first()?;
-                return Some(format!("{name}\n"));
+                return Some(names::place_of(walker, name) + "\n");
             }
             "-p" | "--" => rest = tail,
             _ => break,

@@ -165,8 +165,16 @@ impl Walker<'_> {
     }
 
     fn exec_here(&mut self, argv: Vec<Field>) -> String {
-        let Some(head) = argv.first() else { return String::new() };
+        let mut argv = argv;
+        let Some(head) = argv.first_mut() else { return String::new() };
+        if !head.text.contains('/')
+            && !self.env.functions.contains_key(&head.text)
+            && let Some(path) = self.in_path(&head.text)
+        {
+            head.text = path;
+        }
         self.deceptive(&argv);
+        let Some(head) = argv.first() else { return String::new() };
         let args: Vec<String> = argv.iter().skip(1).map(|field| field.text.clone()).collect();
         let Some(name) = self.program_of(&head.text) else {
             return self.unknown_program(&head.text, &args);

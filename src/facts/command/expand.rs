@@ -487,9 +487,10 @@ impl Walker<'_> {
         };
         match held {
             Held::List { items, star } if parameter.operator == ":" => {
-                let (from, to) = slice(&argument, second.as_deref(), items.len() + 1);
                 // For `$@` index 0 is `$0`; for arrays it is the first element.
-                let from = if parameter.name == "@" || parameter.name == "*" { from.saturating_sub(1) } else { from };
+                let parameters = parameter.name == "@" || parameter.name == "*";
+                let (from, to) = slice(&argument, second.as_deref(), items.len() + usize::from(parameters));
+                let from = if parameters { from.saturating_sub(1) } else { from };
                 Held::List { items: items.into_iter().skip(from).take(to).collect(), star }
             }
             Held::List { items, star } => {

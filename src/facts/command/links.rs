@@ -31,6 +31,16 @@ impl Walker<'_> {
         self.links.push((path, goal.path));
     }
 
+    /// A link under another name: moved, or copied as a link.
+    pub(super) fn copy_link(&mut self, from: &str, to: &str) {
+        let goal = self.links.iter().rev().find(|(link, _)| link == from).map(|(_, goal)| goal.clone());
+        if let Some(goal) = goal
+            && self.links.len() < LINKS
+        {
+            self.links.push((to.to_owned(), goal));
+        }
+    }
+
     /// Follows the links of this command. The last part of the path itself is followed where `last` says so.
     pub(super) fn followed(&self, target: Target, last: bool) -> Target {
         let mut target = target;

@@ -81,7 +81,28 @@ pub(super) fn program_text(path: &str) -> Option<String> {
     (known && !name.is_empty()).then(|| format!("{PROGRAM}{name}"))
 }
 
+/// Where a program is, as `command -v` and `which` say it.
+pub(super) fn place_of(walker: &Walker<'_>, name: &str) -> String {
+    let program =
+        programs::is_familiar(name) || walker.guard.has_program(name) || programs::DESTRUCTIVE.contains(&name);
+    if program && !walker.env.functions.contains_key(name) { format!("/usr/bin/{name}") } else { name.to_owned() }
+}
+
 impl Walker<'_> {
+    /// The file that a name without a slash is, where the script set `PATH` to a place where it made one.
+    pub(super) fn in_path(&self, name: &str) -> Option<String> {
+        let Some(Value::Text(places)) = self.env.get("PATH") else { return None };
+        if self.files.is_empty() && self.binaries.is_empty() {
+            return None;
+        }
+        places.split(':').take(16).map(|place| format!("{}/{name}", if place.is_empty() { "." } else { place })).find(
+            |path| {
+                let path = self.target(path).path;
+                self.files.contains_key(&path) || self.binaries.contains_key(&path)
+            },
+        )
+    }
+
     /// The shell runs `path` for `name` (`hash -p`, `BASH_CMDS`).
     pub(super) fn remember_program(&mut self, name: &str, path: &str) {
         if let Some(program) = self.program_of(path) {

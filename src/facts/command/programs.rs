@@ -404,6 +404,7 @@ fn lands_on(walker: &mut Walker<'_>, source: &str, destination: &str) -> Option<
 
 /// A copy, link or move of a program or of a file that is known.
 pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: &str) {
+    let own = walker.target_itself(source);
     let from = walker.target(source);
     let to = walker.target(destination);
     if !from.is_known() || !to.is_known() {
@@ -411,6 +412,9 @@ pub(super) fn remember_copy(walker: &mut Walker<'_>, source: &str, destination: 
     }
     let base = from.path.rsplit('/').next().unwrap_or_default().to_owned();
     let inside = format!("{}/{base}", to.path.trim_end_matches('/'));
+    if own.path != from.path {
+        walker.copy_link(&own.path, &to.path);
+    }
     if let Some(text) = walker.files.get(&from.path).cloned() {
         walker.files.insert(to.path.clone(), text.clone());
         walker.files.insert(inside.clone(), text);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::alternatives::choice_key;
 use super::env::{Env, Value};
 use super::flow::{Loop, Moved, Way};
 use super::functions::Call;
@@ -55,6 +56,10 @@ pub(super) struct Walker<'a> {
     pub binaries: HashMap<String, String>,
     /// Variables with several possible values that the command at hand read.
     pub reads: BTreeSet<String>,
+    /// Substitutions that print one of several texts, of the command at hand.
+    pub choices: Vec<(String, Vec<String>)>,
+    /// Runs in which substitutions print what was chosen for them.
+    pub forced: usize,
     /// What `local` hides, for each function being called.
     pub locals: Vec<Vec<Hidden>>,
     pub depth: usize,
@@ -117,6 +122,8 @@ impl<'a> Walker<'a> {
             trapped: 0,
             binaries: HashMap::new(),
             reads: BTreeSet::new(),
+            choices: Vec::new(),
+            forced: 0,
             locals: Vec::new(),
             depth: 0,
             sites: 0,
@@ -422,6 +429,12 @@ impl<'a> Walker<'a> {
     }
 
     pub fn substitution(&mut self, list: &List) -> String {
+        let key = choice_key(list);
+        if self.forced > 0
+            && let Some(Value::Text(text)) = self.env.variables.get(&key)
+        {
+            return text.clone();
+        }
         let text = self
             .deeper(|walker| {
                 walker.subshell(|walker| match only_redirect(list) {
@@ -435,6 +448,7 @@ impl<'a> Walker<'a> {
             })
             .unwrap_or_else(|| UNKNOWN.to_string());
         let text = text.trim_end_matches('\n');
+        self.note_choice(key, list, text);
         self.bounded(text.to_owned())
     }
 
