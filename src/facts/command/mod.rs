@@ -44,6 +44,9 @@ mod inline_lex;
 mod interpreters;
 mod launchers;
 mod limits;
+mod lints;
+#[cfg(test)]
+mod lints_tests;
 mod lisp;
 mod makefile;
 mod multiplexers;
@@ -86,6 +89,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use self::limits::Limits;
+pub use self::lints::lint;
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
 pub use self::rules::{Guard, Rule};
 pub use self::scripts::{Content, NoScripts, Read, Script, ScriptFact, Scripts};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::sites::Recorder;
 use super::scripts::{Read, ScriptFact};
+use super::sites::Recorder;
 use super::syntax::Span;
 use super::target::{Kinds, Target};
 use super::{CommandFacts, Effect, Parse, PathUse};

@@ -555,7 +555,7 @@ fn situations() -> impl Strategy<Value = (Call, Facts)> {
                 1 => (write(), on("lib/a.rs", Access::Write)),
                 _ => (bash(), shell(if delete { &["delete"] } else { &[] })),
             };
-            let session = SessionFacts { calls, denials, tainted };
+            let session = SessionFacts { calls, denials, tainted, wrote: false };
             (Call { principal: principal(mode), ..call }, Facts { session, ..facts })
         },
     )
