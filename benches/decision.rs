@@ -78,7 +78,7 @@ fn facts() -> Facts {
         command: None,
         paths: Vec::new(),
         sandbox: None,
-        session: SessionFacts { calls: 17, denials: 1, tainted: false },
+        session: SessionFacts { calls: 17, denials: 1, tainted: false, wrote: false },
         now: jiff::Timestamp::UNIX_EPOCH,
         notes: Vec::new(),
     }

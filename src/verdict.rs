@@ -152,11 +152,14 @@ pub struct Finding {
     /// Where in the command text it was seen, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Range<usize>>,
+    /// The program call that it is about, as its words were understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 impl Finding {
     pub fn new(id: impl Into<String>, severity: Severity, message: impl Into<String>) -> Self {
-        Finding { id: id.into(), severity, message: message.into(), safer: None, span: None }
+        Finding { id: id.into(), severity, message: message.into(), safer: None, span: None, subject: None }
     }
 
     pub fn safer(mut self, advice: impl Into<String>) -> Self {

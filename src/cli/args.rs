@@ -46,6 +46,11 @@ pub enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// The command guard's rules: list them, show one, try them out.
+    Rules {
+        #[command(subcommand)]
+        command: RulesCommand,
+    },
     /// Read and verify the audit log.
     Audit {
         #[command(subcommand)]
@@ -205,6 +210,46 @@ pub enum PolicyCommand {
         #[arg(value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
         /// Print the result as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// List the rules: id, severity, reason, pack.
+    List {
+        /// Only those of one severity: fatal, deny, review, warn or note.
+        #[arg(long, value_name = "SEVERITY", value_parser = ["fatal", "deny", "review", "warn", "note"])]
+        severity: Option<String>,
+        /// Only those of packs whose file has this in its name.
+        #[arg(long, value_name = "NAME")]
+        pack: Option<String>,
+        /// Print them as one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show all that one rule says.
+    Show {
+        /// The rule's id.
+        id: String,
+        /// Print it as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Judge commands, or the examples of packs. Nothing runs; files that commands run are not read.
+    Test {
+        /// Commands, one a line (a JSON string where a line starts with a quote), or `-` for standard input; or a pack, with
+        /// `.toml` at its end [default: the configured packs].
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the exceptions from rules, and which of them lapsed.
+    Exceptions {
+        /// Print them as one JSON array.
         #[arg(long)]
         json: bool,
     },

@@ -64,6 +64,9 @@ fn report(out: &mut impl Write, gateway: &Gateway, caller: &Caller, health: &Hea
     writeln!(out, "  An agent that runs unconfined under this user can read what this user can read, the operator's")?;
     writeln!(out, "  token too. Run the agent behind Portcullis alone, or the gateway under an account of its own.")?;
     writeln!(out)?;
+    for warning in &health.warnings {
+        writeln!(out, "WARNING  {warning}")?;
+    }
     if health.problems.is_empty() {
         writeln!(out, "No problems found.")?;
     }
@@ -117,6 +120,7 @@ fn report_json(gateway: &Gateway, caller: &Caller, health: &Health) -> Value {
         "rules": { "policies": health.policies, "policy_files": health.policy_files, "command_rules": health.command_rules },
         "kernel": kernel,
         "profiles": profiles,
+        "warnings": health.warnings,
         "problems": health.problems,
     })
 }

@@ -15,6 +15,7 @@ mod mcp_client;
 mod policy;
 mod prompt;
 mod render;
+mod rules;
 mod run;
 mod sandbox;
 mod serve;
@@ -89,6 +90,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Tools(args) => tools::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Policy { command } => policy::run(command),
+        Command::Rules { command } => rules::run(command),
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),

@@ -7,6 +7,8 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 
 use crate::call::{Digest, Mode};
+use crate::config::exceptions::Entry;
+use crate::facts::command::Limits as Bounds;
 use crate::facts::path::ProtectedRule;
 
 /// A user's or machine's `portcullis.toml`.
@@ -28,6 +30,12 @@ pub struct File {
     pub protect: Vec<ProtectedRule>,
     /// The sandbox profile for agents that name none.
     pub profile: Option<String>,
+    /// Rules that an operator does not want to hold somewhere.
+    #[serde(default)]
+    pub exceptions: Vec<Entry>,
+    /// How much of a command is analysed.
+    #[serde(default)]
+    pub limits: Limits,
     #[serde(default)]
     pub approval: Approval,
     #[serde(default)]
@@ -51,6 +59,70 @@ pub enum PolicySet {
     Strict,
     /// Only the policies of the configuration directories.
     None,
+}
+
+/// How much of a command is analysed, where less than usual, or more, is wanted. A limit that is hit is a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of the command.
+    pub bytes: Option<usize>,
+    /// Nesting of commands in commands.
+    pub depth: Option<usize>,
+    /// Program calls that are followed, loops unrolled.
+    pub sites: Option<usize>,
+    /// Bytes that expansions may give in all.
+    pub expansion: Option<usize>,
+}
+
+impl Limits {
+    /// The most that may be asked for: the analysis stays bounded.
+    const MOST: [(&'static str, usize); 4] =
+        [("bytes", 1 << 20), ("depth", 160), ("sites", 10_000), ("expansion", 4 << 20)];
+
+    /// A limit beyond what is possible, with the most that is.
+    pub fn excessive(&self) -> Option<(&'static str, usize)> {
+        let given = [self.bytes, self.depth, self.sites, self.expansion];
+        Self::MOST
+            .into_iter()
+            .zip(given)
+            .find(|((_, most), given)| given.is_some_and(|given| given > *most))
+            .map(|x| x.0)
+    }
+
+    /// What is said here, else below.
+    pub fn over(self, below: Self) -> Self {
+        Limits {
+            bytes: self.bytes.or(below.bytes),
+            depth: self.depth.or(below.depth),
+            sites: self.sites.or(below.sites),
+            expansion: self.expansion.or(below.expansion),
+        }
+    }
+
+    /// The bounds of an analysis with these in the place of the usual ones.
+    pub fn set(&self, usual: Bounds) -> Bounds {
+        Bounds {
+            bytes: self.bytes.unwrap_or(usual.bytes),
+            depth: self.depth.unwrap_or(usual.depth),
+            sites: self.sites.unwrap_or(usual.sites),
+            text_in_all: self.expansion.unwrap_or(usual.text_in_all),
+            text: usual.text.min(self.expansion.unwrap_or(usual.text)),
+            ..usual
+        }
+    }
+
+    /// The same where these are the narrower ones.
+    pub fn narrow(&self, usual: Bounds) -> Bounds {
+        let less = |own: Option<usize>, usual: usize| own.map(|own| own.min(usual));
+        Limits {
+            bytes: less(self.bytes, usual.bytes),
+            depth: less(self.depth, usual.depth),
+            sites: less(self.sites, usual.sites),
+            expansion: less(self.expansion, usual.text_in_all),
+        }
+        .set(usual)
+    }
 }
 
 /// How long approvals last.
@@ -112,4 +184,7 @@ pub struct WorkspaceFile {
     pub protect: Vec<ProtectedRule>,
     /// A narrower sandbox profile than the agent's.
     pub profile: Option<String>,
+    /// Narrower limits of the command analysis than the user's.
+    #[serde(default)]
+    pub limits: Limits,
 }

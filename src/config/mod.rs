@@ -1,5 +1,6 @@
 //! Configuration: where it lies, what it says, and that a workspace's own part of it may only tighten.
 
+mod exceptions;
 mod file;
 mod places;
 
@@ -9,9 +10,11 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
-pub use self::file::{Agent, Approval, File, Person, PolicySet, Serve, WorkspaceFile};
+pub use self::exceptions::{Exception, Place};
+pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
 pub use self::places::Places;
 
 /// The merged configuration of one installation.
@@ -19,6 +22,7 @@ pub use self::places::Places;
 pub struct Config {
     pub places: Places,
     pub file: File,
+    pub exceptions: Vec<Exception>,
     /// The files that were read, the machine's before the user's.
     pub read: Vec<PathBuf>,
 }
@@ -45,14 +49,17 @@ impl Config {
     pub fn load(places: Places) -> Result<Self, ConfigError> {
         let mut merged = File::default();
         let mut read = Vec::new();
+        let mut exceptions = Vec::new();
         for dir in places.system.iter().chain([&places.config]) {
             let path = dir.join("portcullis.toml");
             let Some(text) = read_if_there(&path)? else { continue };
-            merged = merge(merged, parse(&path, &text)?);
+            let mut file: File = parse(&path, &text)?;
+            exceptions.extend(exceptions::resolve(&path, &text, std::mem::take(&mut file.exceptions))?);
+            merged = merge(merged, file);
             read.push(path);
         }
         check(&merged)?;
-        Ok(Config { places, file: merged, read })
+        Ok(Config { places, file: merged, exceptions, read })
     }
 
     /// The agent with this name; without a name the only configured one, else the built-in [`LOCAL_AGENT`].
@@ -84,6 +91,19 @@ impl Config {
         }
         let known = self.file.agents.iter().map(|a| a.name.clone()).collect();
         Err(ConfigError::UnknownAgent { name: wanted.to_owned(), known })
+    }
+
+    /// The exceptions that are over, a sentence each.
+    pub fn lapsed(&self, now: Timestamp) -> Vec<String> {
+        let over = self.exceptions.iter().filter(|exception| exception.lapsed(now));
+        over.map(|exception| {
+            let Exception { rule, expires, place, .. } = exception;
+            format!(
+                "{place}: the exception from `{rule}` ({}) lapsed at {expires:.0}: remove or renew it",
+                exception.scope()
+            )
+        })
+        .collect()
     }
 
     /// The directories of the machine's and the user's configuration, in order of precedence.
@@ -174,6 +194,9 @@ fn merge(below: File, above: File) -> File {
         write_roots: [below.write_roots, above.write_roots].concat(),
         protect: [below.protect, above.protect].concat(),
         profile: above.profile.or(below.profile),
+        // They were taken out of their files, with their places.
+        exceptions: Vec::new(),
+        limits: above.limits.over(below.limits),
         approval: Approval {
             pending: above.approval.pending.or(below.approval.pending),
             grant: above.approval.grant.or(below.approval.grant),
@@ -194,6 +217,9 @@ fn check(file: &File) -> Result<(), ConfigError> {
             return Err(ConfigError::NamedTwice { what: named.0, name: named.1.clone() });
         }
         seen.push(named);
+    }
+    if let Some((key, most)) = file.limits.excessive() {
+        return Err(ConfigError::Excessive { key, most });
     }
     if let Some(address) = file.serve.listen {
         loopback(address)?;
@@ -220,6 +246,8 @@ pub fn loopback(address: SocketAddr) -> Result<SocketAddr, ConfigError> {
 /// What can be wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    #[error("limits.{key} is more than can be analysed within bounds: at most {most}")]
+    Excessive { key: &'static str, most: usize },
     #[error("{}:{line}:{column}: {message}", path.display())]
     Invalid { path: PathBuf, line: usize, column: usize, message: String },
     #[error("{}: a workspace may only tighten, and `{key}` here would loosen; set it in your own configuration", path.display())]

@@ -26,7 +26,13 @@ pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mu
     let config = daemon.gateway().config();
     let (sender, mut changes) = mpsc::channel(1);
     let mut watcher = watcher(sender);
+    let mut told = Vec::new();
     loop {
+        let lapsed = daemon.gateway().config().lapsed(jiff::Timestamp::now());
+        for warning in lapsed.iter().filter(|warning| !told.contains(*warning)) {
+            warn!("{warning}");
+        }
+        told = lapsed;
         if let Some(watcher) = &mut watcher {
             watch(watcher, &config);
         }

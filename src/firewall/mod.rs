@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::approval::Grant;
 use crate::call::{Call, Digest};
+use crate::config::Exception;
 use crate::facts::Facts;
 use crate::facts::path::{Handle, Handles};
 use crate::firewall::policy::{Policies, standing_level};
@@ -24,6 +25,8 @@ pub struct Firewall {
     pub policies: Arc<Policies>,
     /// Whether file tools and commands must stay inside the workspace and the extra roots.
     pub restrict_to_workspace: bool,
+    /// What an operator excepted in this workspace.
+    pub exceptions: Arc<[Exception]>,
 }
 
 /// A call ready to be judged: what it is, what is known of it, and what it would be run with.
@@ -85,7 +88,7 @@ impl Firewall {
     pub fn judge(&self, call: &Call, facts: &Facts, level: u8) -> Verdict {
         let stages = vec![
             guarded(Stage::Policy, || policy::judge(call, facts, &self.policies, level)),
-            guarded(Stage::Command, || command::judge(call, facts)),
+            guarded(Stage::Command, || command::judge(call, facts, &self.exceptions)),
             guarded(Stage::Path, || path::judge(call, facts, self.restrict_to_workspace)),
             guarded(Stage::Sandbox, || sandbox::judge(call, facts)),
         ];

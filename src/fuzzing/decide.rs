@@ -72,7 +72,11 @@ pub fn decide(data: &[u8]) {
     let restrict_to_workspace = input.flag();
     let call = call(&mut input);
     let facts = facts(&mut input);
-    let firewall = |policies: &Arc<Policies>| Firewall { policies: Arc::clone(policies), restrict_to_workspace };
+    let firewall = |policies: &Arc<Policies>| Firewall {
+        policies: Arc::clone(policies),
+        restrict_to_workspace,
+        exceptions: Arc::from([]),
+    };
     let plain = firewall(SETS.plain.get(set).expect("one of the sets"));
     let tightened = firewall(SETS.tightened.get(set).and_then(|sets| sets.get(forbid)).expect("one of the sets"));
 
@@ -231,7 +235,12 @@ fn facts(input: &mut Input<'_>) -> Facts {
         command: input.flag().then(|| command(input)),
         paths: input.several(5, path),
         sandbox: input.flag().then(|| sandbox(input)),
-        session: SessionFacts { calls: input.number(), denials: input.number(), tainted: input.flag(), wrote: input.flag() },
+        session: SessionFacts {
+            calls: input.number(),
+            denials: input.number(),
+            tainted: input.flag(),
+            wrote: input.flag(),
+        },
         now: Timestamp::from_second(second).unwrap_or(Timestamp::MIN),
         notes: if input.byte() % 4 == 3 { input.several(2, finding) } else { Vec::new() },
     }

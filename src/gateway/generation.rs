@@ -51,7 +51,7 @@ impl Rules {
 
     /// What tells one configuration from another.
     pub fn configuration(&self) -> Digest {
-        Digest::of(format!("{:?}", self.config.file))
+        Digest::of(format!("{:?} {:?}", self.config.file, self.config.exceptions))
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         let places = Places { system: None, config: at("c"), state: at("s"), home: at("h") };
         let file = File { read_roots: vec![at("root")], ..File::default() };
-        let config = Config { places, file, read: Vec::new() };
+        let config = Config { places, file, exceptions: Vec::new(), read: Vec::new() };
         let mut last = Stamp::of(&workspace, &config);
         fs::write(workspace.join("a-file"), "x").unwrap();
         fs::write(workspace.join(".git/HEAD"), "x").unwrap();

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::Hashes;
-use crate::config::{self, Config, ConfigError, PolicySet};
+use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
 use crate::firewall::Firewall;
 use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
+use crate::gateway::checked;
 use crate::registry::{Definition, Registry};
 use crate::sandbox::{Plan, PlanError, Profile, ProfileError, Profiles};
+use crate::verdict::Severity;
 
 /// The rules of the installation, before any workspace's.
 pub(super) struct Base {
@@ -39,14 +41,20 @@ const MOST_PLANS: usize = 64;
 
 impl Base {
     pub fn load(config: &Config, registry: &Registry) -> Result<Self, RulesError> {
-        let packs = own_packs(config)?;
+        let packs = packs(config)?;
         let profiles = profiles(config)?;
         let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
-        Ok(Base { policies: Arc::new(policies), guard: Arc::new(Guard::load(&packs)?), packs, profiles })
+        let limits = config.file.limits.set(command::Limits::default());
+        let guard = checked::load(&packs, config)?.with_limits(limits);
+        for exception in &config.exceptions {
+            valid(exception, &guard)?;
+        }
+        Ok(Base { policies: Arc::new(policies), guard: Arc::new(guard), packs, profiles })
     }
 }
 
-fn own_packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
+/// The command packs of the configuration's directories.
+pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
     let mut packs = Vec::new();
     for dir in config.dirs() {
         for (path, text) in config::texts(&dir.join("commands"), "toml")? {
@@ -56,16 +64,29 @@ fn own_packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
     Ok(packs)
 }
 
-fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
-    let packs = config::texts(&workspace.join(".portcullis/commands"), "toml")?;
-    Ok(packs.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
+/// The command packs of a workspace.
+pub(crate) fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
+    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml")?;
+    Ok(texts.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
+}
+
+/// An exception is from a rule that there is, and not from a fatal one.
+fn valid(exception: &Exception, guard: &Guard) -> Result<(), RulesError> {
+    let (place, rule) = (exception.place.clone(), exception.rule.clone());
+    match guard.rules().find(|known| known.id == rule) {
+        None => Err(RulesError::UnknownException { place, rule }),
+        Some(known) if known.severity == Severity::Fatal => Err(RulesError::FatalException { place, rule }),
+        Some(_) => Ok(()),
+    }
 }
 
 /// The command guard of a workspace, without the rest of its rules.
 pub(crate) fn guard(config: &Config, workspace: &Path) -> Result<Guard, RulesError> {
-    let mut packs = own_packs(config)?;
-    packs.extend(workspace_packs(workspace)?);
-    Ok(Guard::load(&packs)?)
+    let own = config::workspace_file(workspace)?.unwrap_or_default();
+    let mut sources = packs(config)?;
+    sources.extend(workspace_packs(workspace)?);
+    let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
+    Ok(checked::load(&sources, config)?.with_limits(limits))
 }
 
 /// The built-in profiles, and those of the configuration's directories.
@@ -115,12 +136,15 @@ impl Ground {
         }
 
         let mut guard = Arc::clone(&base.guard);
+        let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
         let packs = workspace_packs(workspace)?;
         if !packs.is_empty() {
-            let mut sources = base.packs.clone();
-            sources.extend(packs);
-            guard = Arc::new(Guard::load(&sources)?);
+            let sources: Vec<PackSource> = base.packs.iter().cloned().chain(packs).collect();
+            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits));
+        } else if own.limits != config::Limits::default() {
+            guard = Arc::new(Guard::clone(&guard).with_limits(limits));
         }
+        let here = |exception: &&Exception| exception.workspace.as_ref().is_none_or(|place| place == workspace);
 
         let mut profiles = base.profiles.clone();
         profiles.narrow(&dir.join("profiles"))?;
@@ -139,7 +163,11 @@ impl Ground {
         let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
         Ok(Ground {
-            firewall: Firewall { policies, restrict_to_workspace: restrict },
+            firewall: Firewall {
+                policies,
+                restrict_to_workspace: restrict,
+                exceptions: config.exceptions.iter().filter(here).cloned().collect(),
+            },
             guard,
             profile,
             resolver: Resolver::open(&surroundings, protection),
@@ -190,6 +218,10 @@ fn pack(path: &Path, text: String, trust: command::Trust) -> PackSource {
 pub enum RulesError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error("{place}: `{rule}` is a fatal rule, and there is no exception from those")]
+    FatalException { place: Place, rule: String },
+    #[error("{place}: there is no command rule `{rule}` to except: `portcullis rules list` names them all")]
+    UnknownException { place: Place, rule: String },
     #[error(transparent)]
     Pack(#[from] PackError),
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! The one way through: canonicalise, facts, firewall, approval, dispatch, audit. Every front calls [`Gateway::call`];
 //! none decides anything itself.
 
+mod checked;
 mod generation;
 mod ground;
 mod prepare;
@@ -11,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
-pub(crate) use self::ground::{definitions, guard, policy_sources, profiles};
+pub(crate) use self::ground::{definitions, guard, packs, policy_sources, profiles, workspace_packs};
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
@@ -570,6 +572,7 @@ impl Gateway {
             policy_files: summary.files,
             command_rules: base.guard.rules().count(),
             profiles: base.profiles.iter().cloned().collect(),
+            warnings: rules.config.lapsed(Timestamp::now()),
             problems,
         }
     }
@@ -598,6 +601,8 @@ pub struct Health {
     pub policy_files: usize,
     pub command_rules: usize,
     pub profiles: Vec<Arc<Profile>>,
+    /// What an operator should see to, a sentence each.
+    pub warnings: Vec<String>,
     /// What stops calls, a sentence each.
     pub problems: Vec<String>,
 }

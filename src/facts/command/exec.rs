@@ -439,6 +439,22 @@ pub(super) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Bytes of a call that a finding names.
+const SUBJECT: usize = 1024;
+
+/// A call in words, for what is configured about it.
+pub(super) fn subject(program: &str, args: &[String]) -> String {
+    let mut out = program.to_owned();
+    for arg in args {
+        if out.len() > SUBJECT {
+            break;
+        }
+        out.push(' ');
+        out.push_str(&show(arg));
+    }
+    out
+}
+
 /// Arguments for people.
 pub(super) fn shown(program: &str, args: &[String]) -> String {
     let mut out = program.to_owned();

@@ -68,6 +68,9 @@ mod kill;
 mod launchers;
 mod limits;
 mod links;
+mod lints;
+#[cfg(test)]
+mod lints_tests;
 mod lisp;
 mod machine;
 mod makefile;
@@ -115,6 +118,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use self::limits::Limits;
+pub use self::lints::lint;
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
 pub use self::rules::{Guard, Rule};
 pub use self::scripts::{Content, NoScripts, Read, Script, ScriptFact, Scripts};

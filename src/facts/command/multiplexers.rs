@@ -152,9 +152,7 @@ fn exec_or_run(walker: &mut Walker<'_>, argv: Vec<String>) -> String {
 
 fn source(walker: &mut Walker<'_>, path: &str) {
     let target = walker.target(path);
-    if let Some(text) = walker.files.get(&target.path).cloned() {
-        tmux_text(walker, &text);
-    }
+    walker.with_file(&target, |walker, text| tmux_text(walker, text));
 }
 
 /// What a key types.
@@ -178,9 +176,11 @@ pub(super) fn screen(walker: &mut Walker<'_>, _: &str, args: &[String]) -> Strin
     }
     for path in options.values('c') {
         let target = walker.target(&path);
-        for line in walker.files.get(&target.path).cloned().unwrap_or_default().lines() {
-            screen_command(walker, &shell_words(line));
-        }
+        walker.with_file(&target, |walker, text| {
+            for line in text.lines() {
+                screen_command(walker, &shell_words(line));
+            }
+        });
     }
     let argv = argv.to_vec();
     if options.has('X') {

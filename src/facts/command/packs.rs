@@ -55,6 +55,9 @@ pub enum PackProblem {
     Unconditional(String),
     #[error("`{id}` may not be lowered here: {why}")]
     Lowered { id: String, why: &'static str },
+    /// What does no harm and is most likely not meant.
+    #[error("rule `{id}` {what}")]
+    Lint { id: String, what: String },
     #[error("rule `{id}`: the example `{example}` {fault}")]
     Example { id: String, example: String, fault: &'static str },
 }
@@ -86,6 +89,9 @@ pub(super) struct RuleEntry {
     /// A command to use instead.
     #[serde(default)]
     pub safer: Option<String>,
+    /// Where more is said about it.
+    #[serde(default)]
+    pub references: Vec<String>,
     /// Programs by base name; a trailing `*` stands for any end.
     #[serde(default)]
     pub program: Vec<String>,
@@ -141,7 +147,36 @@ fn yes() -> bool {
     true
 }
 
+impl RuleEntry {
+    /// What it asks of a call, by the pack's own names.
+    pub fn predicates(&self) -> Vec<(&'static str, Vec<String>)> {
+        let kinds =
+            |kinds: &Option<Spanned<Vec<String>>>| kinds.as_ref().map(|k| k.get_ref().clone()).unwrap_or_default();
+        let flag = |flag: Option<bool>| flag.map(|flag| flag.to_string()).into_iter().collect();
+        let all = [
+            ("program", self.program.clone()),
+            ("subcommand", self.subcommand.clone()),
+            ("option", self.option.clone()),
+            ("and_option", self.and_option.clone()),
+            ("no_option", self.no_option.clone()),
+            ("arg", self.arg.clone()),
+            ("no_arg", self.no_arg.clone()),
+            ("operand", kinds(&self.operand)),
+            ("effect", self.effect.clone()),
+            ("target", kinds(&self.target)),
+            ("no_target", kinds(&self.no_target)),
+            ("recursive", flag(self.recursive)),
+            ("bare", flag(self.bare)),
+        ];
+        all.into_iter().filter(|(_, words)| !words.is_empty()).collect()
+    }
+}
+
 impl PackSource {
+    pub(super) fn line(&self, at: usize) -> usize {
+        self.text.get(..at).unwrap_or(&self.text).matches('\n').count() + 1
+    }
+
     pub(super) fn read(&self) -> Result<PackFile, PackError> {
         toml::from_str(&self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -151,7 +186,7 @@ impl PackSource {
 
     pub(super) fn error(&self, at: usize, problem: PackProblem) -> PackError {
         let before = self.text.get(..at).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
+        let line = self.line(at);
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         PackError { file: self.file.clone(), line, column, problem }
     }

@@ -38,7 +38,7 @@ const EMBEDDED: &[(&str, &str)] = &[
 ];
 
 /// Analyses commands with a set of rule packs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Guard {
     rules: Vec<Rule>,
     by_program: HashMap<String, Vec<usize>>,
@@ -60,8 +60,15 @@ pub struct Rule {
     pub safer: Option<String>,
     /// The pack's file.
     pub pack: String,
+    /// Where its pack says it, counted from 1.
+    pub line: usize,
+    pub references: Vec<String>,
     /// Commands that it finds, for documentation.
     pub examples: Vec<String>,
+    /// Commands that it does not find.
+    pub counterexamples: Vec<String>,
+    /// What it asks of a call, as its pack says it.
+    pub predicates: Vec<(&'static str, Vec<String>)>,
     program: Vec<String>,
     subcommand: Vec<Vec<String>>,
     option: Vec<String>,
@@ -111,6 +118,15 @@ impl Guard {
 
     /// Our own packs and `more`. The examples of `more` are checked.
     pub fn load(more: &[PackSource]) -> Result<Self, PackError> {
+        let guard = Guard::read(more)?;
+        match guard.failing_examples(more)?.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(guard),
+        }
+    }
+
+    /// The same without a look at the examples: for packs whose examples were checked before.
+    pub fn read(more: &[PackSource]) -> Result<Self, PackError> {
         let own = EMBEDDED.iter().map(|(file, text)| PackSource {
             file: (*file).to_owned(),
             text: (*text).to_owned(),
@@ -119,7 +135,6 @@ impl Guard {
         let sources: Vec<PackSource> = own.chain(more.iter().cloned()).collect();
         let mut guard = Guard::empty();
         let mut texts = String::new();
-        let mut files = Vec::new();
         for source in &sources {
             let file = source.read()?;
             for entry in &file.rule {
@@ -129,15 +144,24 @@ impl Guard {
                 guard.override_severity(source, entry)?;
             }
             texts.push_str(&format!("{:?} {} {}\n", source.trust, source.text.len(), source.text));
-            files.push(file);
         }
         guard.hash = Digest::of(texts);
-        for (source, file) in sources.iter().zip(&files).filter(|(source, _)| source.trust != Trust::Own) {
-            for entry in &file.rule {
-                guard.check_examples(source, entry)?;
+        Ok(guard)
+    }
+
+    /// Every example of these packs that does not hold.
+    ///
+    /// # Errors
+    ///
+    /// When a pack cannot be read at all.
+    pub fn failing_examples(&self, packs: &[PackSource]) -> Result<Vec<PackError>, PackError> {
+        let mut failing = Vec::new();
+        for source in packs {
+            for entry in &source.read()?.rule {
+                failing.extend(self.check_examples(source, entry));
             }
         }
-        Ok(guard)
+        Ok(failing)
     }
 
     /// Binds decisions to the rules that made them.
@@ -214,7 +238,11 @@ impl Guard {
             reason: entry.reason.clone(),
             safer: entry.safer.clone(),
             pack: source.file.clone(),
+            line: source.line(at),
+            references: entry.references.clone(),
             examples: entry.matches.iter().map(|text| text.get_ref().clone()).collect(),
+            counterexamples: entry.not_match.iter().map(|text| text.get_ref().clone()).collect(),
+            predicates: entry.predicates(),
             program: entry.program.clone(),
             subcommand: entry.subcommand.iter().map(|words| words.split(' ').map(str::to_owned).collect()).collect(),
             option: entry.option.clone(),
@@ -271,30 +299,27 @@ impl Guard {
         Ok(())
     }
 
-    /// Every `match` is found, no `not_match` is, and the advice passes.
-    fn check_examples(&self, source: &PackSource, entry: &RuleEntry) -> Result<(), PackError> {
+    /// The examples that do not hold: a `match` that is not found, a `not_match` that is, advice that is refused itself.
+    fn check_examples(&self, source: &PackSource, entry: &RuleEntry) -> Vec<PackError> {
         let id = entry.id.get_ref();
         let here = Surroundings::new("/home/user/workspace", "/home/user");
         let fault = |example: &str, fault: &'static str, at: usize| {
             source.error(at, PackProblem::Example { id: id.clone(), example: example.to_owned(), fault })
         };
         let found = |example: &str| self.analyse(example, &here).findings.iter().any(|finding| finding.id == *id);
-        for example in &entry.matches {
-            if !found(example.get_ref()) {
-                return Err(fault(example.get_ref(), "of `match` is not found", example.span().start));
-            }
+        let mut failing = Vec::new();
+        for example in entry.matches.iter().filter(|example| !found(example.get_ref())) {
+            failing.push(fault(example.get_ref(), "of `match` is not found", example.span().start));
         }
-        for example in &entry.not_match {
-            if found(example.get_ref()) {
-                return Err(fault(example.get_ref(), "of `not_match` is found", example.span().start));
-            }
+        for example in entry.not_match.iter().filter(|example| found(example.get_ref())) {
+            failing.push(fault(example.get_ref(), "of `not_match` is found", example.span().start));
         }
         if let Some(safer) = &entry.safer
             && self.analyse(safer, &here).findings.iter().any(|finding| finding.severity >= Severity::Deny)
         {
-            return Err(fault(safer, "given as `safer` is refused itself", entry.id.span().start));
+            failing.push(fault(safer, "given as `safer` is refused itself", entry.id.span().start));
         }
-        Ok(())
+        failing
     }
 
     /// Programs that rules name.
@@ -344,6 +369,7 @@ impl Guard {
             }
             let mut finding = Finding::new(&rule.id, rule.severity, message).at(span.clone());
             finding.safer = rule.safer.clone();
+            finding.subject = (!program.is_empty()).then(|| super::exec::subject(program, args));
             notes.finding(finding);
         }
     }
@@ -458,9 +484,7 @@ pub(super) fn check_own(guard: &Guard) -> Vec<String> {
     for (file, text) in EMBEDDED {
         let source = PackSource { file: (*file).to_owned(), text: (*text).to_owned(), trust: Trust::Own };
         for entry in source.read().expect("the pack was read before").rule {
-            if let Err(error) = guard.check_examples(&source, &entry) {
-                problems.push(error.to_string());
-            }
+            problems.extend(guard.check_examples(&source, &entry).iter().map(ToString::to_string));
         }
     }
     problems
