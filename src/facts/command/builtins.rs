@@ -200,6 +200,7 @@ fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
 }
 
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
+    walker.set_exports(args);
     let mut rest = args;
     let mut tracing = false;
     while let Some((arg, tail)) = rest.split_first() {

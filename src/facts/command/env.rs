@@ -1,6 +1,6 @@
 //! What a shell knows at a point of the script.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::syntax::Command;
@@ -36,6 +36,8 @@ pub(super) struct Env {
     /// Commands that run when this shell ends.
     pub traps: Rc<Vec<String>>,
     pub expand_aliases: bool,
+    /// Variables that programs get.
+    pub exported: Rc<HashSet<String>>,
     /// On another machine: what is read and run there is not this machine's.
     pub remote: bool,
 }
@@ -77,6 +79,7 @@ impl Env {
             debug: Rc::default(),
             traps: Rc::default(),
             expand_aliases: false,
+            exported: Rc::default(),
             remote: false,
         }
     }

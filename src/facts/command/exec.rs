@@ -32,6 +32,7 @@ impl Walker<'_> {
             return String::new();
         };
         if first.literal().is_some_and(|name| DECLARATIONS.contains(&name)) {
+            self.export(words);
             self.declare(words);
             return String::new();
         }

@@ -48,6 +48,7 @@ mod databases;
 mod env;
 mod exec;
 mod expand;
+mod exports;
 mod files;
 mod find;
 mod flow;

@@ -77,6 +77,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
 }
 
 fn set_parameters(walker: &mut Walker<'_>, items: Vec<String>) {
+    walker.keep_exported();
     let items = if items.is_empty() { vec!["bash".to_owned()] } else { items };
     walker.env.set_positional(items);
 }

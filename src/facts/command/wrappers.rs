@@ -223,6 +223,7 @@ fn with_variables(
     let saved = Rc::clone(&walker.env.variables);
     for (name, value) in assignments {
         walker.env.set(name, Value::Text(value.clone()));
+        walker.env.export(name);
         let span = walker.span.clone();
         walker.environment_changed(name, span);
     }
