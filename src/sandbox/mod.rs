@@ -25,12 +25,12 @@ pub use self::helper::{HELPER_ARGUMENT, helper_main};
 pub use self::kernel::{Kernel, Layer};
 pub use self::launch::{End, LaunchError, Launcher, Outcome, Program, Streams};
 pub use self::plan::{Host, Plan, PlanError};
-pub(crate) use self::scratch::purge;
 pub use self::profile::{
     DEFAULT_PROFILE, Environment, Filesystem, GrantPath, LandlockAbi, Limits, Network, Process, Profile, ProfileError,
     Reach, WhenMissing,
 };
 pub use self::profiles::Profiles;
+pub(crate) use self::scratch::purge;
 
 /// How strongly a kernel can confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
