@@ -285,6 +285,33 @@ fn what_runs_later_and_outside_stays_as_it_is() {
 }
 
 #[test]
+fn a_linked_worktree_works_and_its_repository_keeps_its_hooks() {
+    let Some(world) = World::new("workspace-write") else { return };
+    if !has("git") {
+        return;
+    }
+    let script = "git init -q repo && cd repo && git config user.email a@b && git config user.name n && \
+                  git commit -q --allow-empty -m one && git worktree add -q ../wt";
+    let run = Command::new("bash").args(["-c", script]).current_dir(world.path(".")).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let run = |script: &str| {
+        let program = bash(script, Duration::from_secs(30));
+        let outcome = world.launcher.run_blocking(&world.plan_at(&world.path("wt")), &program).unwrap();
+        (outcome.end, outcome.stderr.text(1000))
+    };
+    assert_eq!(run("echo 1 > f && git add f && git commit -qm two && git log -1 --format=%s").0, End::Exited(0));
+    for script in [
+        "echo x > $(git rev-parse --git-common-dir)/hooks/post-commit",
+        "git config core.fsmonitor x",
+        "echo x > $(git rev-parse --show-toplevel)/../repo/new",
+        "echo x > .git",
+    ] {
+        let (end, err) = run(script);
+        assert_ne!(end, End::Exited(0), "{script}: {err}");
+    }
+}
+
+#[test]
 fn no_ghosts_are_left_in_the_workspace() {
     let Some(world) = World::new("workspace-write") else { return };
     world.works("true");

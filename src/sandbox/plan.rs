@@ -44,6 +44,8 @@ pub struct Plan {
     grants: Vec<Grant>,
     /// Other names of what is granted.
     names: Vec<String>,
+    /// The repository that the workspace is a linked worktree of, where it lies outside.
+    repository: Option<String>,
     /// Directories that last, to be made before the first call.
     caches: Vec<PathBuf>,
     environment: BTreeMap<String, String>,
@@ -116,7 +118,9 @@ impl Plan {
         let workspace = here.workspace.clone();
         let workspace_dir = Arc::new(open_workspace(&workspace)?);
         let caches = caches(profile, here, host);
-        let (opened, names) = opened_grants(profile, here, &caches);
+        let tier = kernel.tier(profile);
+        let repository = if tier.is_full() { linked_repository(&workspace) } else { None };
+        let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref());
         check_gateway(profile, here, &opened)?;
         let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
@@ -127,7 +131,7 @@ impl Plan {
         }
         let mut plan = Plan {
             profile: Arc::clone(profile),
-            tier: kernel.tier(profile),
+            tier,
             workspace,
             workspace_dir,
             cwd: here.cwd.clone(),
@@ -135,6 +139,7 @@ impl Plan {
             grants,
             names,
             caches: caches.into_values().collect(),
+            repository: repository.and_then(|path| path.to_str().map(str::to_owned)),
             environment,
             landlock_abi: kernel.landlock_abi,
             seccomp: kernel.seccomp,
@@ -235,6 +240,7 @@ impl Plan {
         let template = Template {
             tier: self.tier,
             grants: self.grants.clone(),
+            repository: self.repository.clone().filter(|_| profile.filesystem.workspace == Reach::Write),
             names: if private { self.names.clone() } else { Vec::new() },
             landlock_abi: self.landlock_abi,
             tcp_denied: !profile.network.internet && !private,
@@ -273,6 +279,7 @@ impl Plan {
             "devices": grants(&[Access::Device, Access::Terminal]),
             "network": if self.profile.network.internet { "internet" } else if self.tier.is_full() { "own loopback" } else { "none" },
             "trace": self.profile.process.trace,
+            "repository": self.repository,
             "limits": limits,
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "not_stopped": kernel.limitations(&self.profile),
@@ -288,6 +295,8 @@ impl Plan {
             "cwd": self.cwd.to_string_lossy(),
             "grants": grants,
             "variables": self.environment.keys().collect::<Vec<_>>(),
+            "caches": self.caches.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "repository": self.repository,
             "landlock_abi": self.landlock_abi,
             "seccomp": self.seccomp,
         }))
@@ -323,6 +332,25 @@ struct Opened {
     real: PathBuf,
 }
 
+/// The repository of a linked worktree (gitrepository-layout(5)), where it lies outside the workspace. The workspace's file
+/// `.git` names it, which programs may have written: it counts only where the repository names the workspace as well.
+fn linked_repository(workspace: &Path) -> Option<PathBuf> {
+    let link = workspace.join(".git");
+    let line = |path: &Path| -> Option<String> {
+        let small = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
+        small.then(|| fs::read_to_string(path).ok()).flatten().map(|text| text.trim_end().to_owned())
+    };
+    let named = line(&link)?;
+    let own = fs::canonicalize(workspace.join(named.strip_prefix("gitdir: ")?)).ok()?;
+    let back = PathBuf::from(line(&own.join("gitdir"))?);
+    if fs::canonicalize(back).ok()? != link {
+        return None;
+    }
+    let common = fs::canonicalize(own.join(line(&own.join("commondir"))?)).ok()?;
+    let whole = own.starts_with(&common) && common.join("HEAD").is_file() && common.join("objects").is_dir();
+    (whole && !common.starts_with(workspace)).then_some(common)
+}
+
 /// The profile's caches for a workspace, by variable: nothing that one project's programs leave there is run in another.
 fn caches(profile: &Profile, here: &Surroundings, host: &Host) -> BTreeMap<String, PathBuf> {
     let digest = Digest::of(here.workspace.as_os_str().as_encoded_bytes()).to_string();
@@ -337,6 +365,7 @@ fn opened_grants(
     profile: &Profile,
     here: &Surroundings,
     caches: &BTreeMap<String, PathBuf>,
+    repository: Option<&Path>,
 ) -> (Vec<Opened>, Vec<String>) {
     let fs = &profile.filesystem;
     let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
@@ -349,6 +378,7 @@ fn opened_grants(
     }
     wanted.extend(fs.read.iter().flat_map(resolve).map(|path| (path, Access::Read, true)));
     wanted.extend(fs.write.iter().flat_map(resolve).map(|path| (path, Access::Write, true)));
+    wanted.extend(repository.map(|path| (path.to_owned(), write_roots, true)));
     wanted.extend(caches.values().map(|path| (path.clone(), Access::Write, true)));
     wanted.extend(here.read_roots.iter().map(|root| (root.clone(), Access::Read, true)));
     wanted.extend(here.write_roots.iter().map(|root| (root.clone(), write_roots, true)));
@@ -529,6 +559,27 @@ mod tests {
         assert_eq!(plan.digest(), before);
         assert!(plan.set_variable("ANSWER", "42"));
         assert_ne!(plan.digest(), before, "the digest does not bind the variables");
+    }
+
+    #[test]
+    fn a_linked_worktree_names_its_repository_and_is_named_by_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let own = root.join("repo/.git/worktrees/wt");
+        fs::create_dir_all(root.join("repo/.git/objects")).unwrap();
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(root.join("wt")).unwrap();
+        fs::create_dir_all(root.join("evil")).unwrap();
+        let write = |path: PathBuf, text: String| fs::write(path, text).unwrap();
+        write(root.join("repo/.git/HEAD"), "ref: refs/heads/main\n".into());
+        write(own.join("commondir"), "../..\n".into());
+        write(own.join("gitdir"), format!("{}\n", root.join("wt/.git").display()));
+        for workspace in ["wt", "evil"] {
+            write(root.join(workspace).join(".git"), format!("gitdir: {}\n", own.display()));
+        }
+        assert_eq!(linked_repository(&root.join("wt")), Some(root.join("repo/.git")));
+        assert_eq!(linked_repository(&root.join("evil")), None, "a workspace chose a repository of somebody else's");
+        assert_eq!(linked_repository(&root.join("repo")), None);
     }
 
     #[test]

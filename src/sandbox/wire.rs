@@ -45,6 +45,8 @@ pub struct Grant {
 pub struct Template {
     pub tier: Tier,
     pub grants: Vec<Grant>,
+    /// A granted repository of which hooks and configuration stay as they are.
+    pub repository: Option<String>,
     /// Paths that lead through links to what is granted, for the full tiers.
     pub names: Vec<String>,
     pub landlock_abi: u32,
@@ -186,6 +188,7 @@ mod tests {
         let template = Template {
             tier: Tier::Full,
             grants: vec![Grant { path: "/usr".into(), access: Access::Read, directory: true, required: false }],
+            repository: None,
             names: vec!["/bin".into()],
             landlock_abi: 7,
             tcp_denied: true,

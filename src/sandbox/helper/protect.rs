@@ -29,6 +29,10 @@ pub fn protect(workspace: &OwnedFd, path: &Path, identity: &Identity) -> Result<
         keep(workspace, path, name)?;
     }
     repository(workspace, path, ".git", identity)?;
+    // The file of a linked worktree; what a directory holds is dealt with by now.
+    if open(workspace, ".git", OFlag::O_DIRECTORY)?.is_none() {
+        keep(workspace, path, ".git")?;
+    }
     for name in directories(workspace, ".") {
         let inner = format!("{name}/.git");
         if open(workspace, &format!("{inner}/HEAD"), OFlag::empty())?.is_some() {
@@ -42,17 +46,23 @@ pub fn protect(workspace: &OwnedFd, path: &Path, identity: &Identity) -> Result<
 /// read-only, those of its submodules too.
 fn repository(workspace: &OwnedFd, path: &Path, git: &str, identity: &Identity) -> Result<(), Failure> {
     let Some(directory) = open(workspace, git, OFlag::O_DIRECTORY)? else { return Ok(()) };
-    mounts::bind(&directory, &path.join(git), 0, None)?;
-    if open(workspace, &format!("{git}/HEAD"), OFlag::empty())?.is_some() {
-        make_hooks(workspace, git, identity);
+    let at = path.join(git);
+    mounts::bind(&directory, &at, 0, None)?;
+    // Looked up through the mount that was made just now.
+    open(workspace, git, OFlag::O_DIRECTORY)?.map_or(Ok(()), |git| keep_git(&git, &at, identity))
+}
+
+/// Makes what git runs read-only, in a repository's directory.
+pub fn keep_git(git: &OwnedFd, path: &Path, identity: &Identity) -> Result<(), Failure> {
+    if open(git, "HEAD", OFlag::empty())?.is_some() {
+        make_hooks(git, identity);
     }
     for name in GIT {
-        keep(workspace, path, &format!("{git}/{name}"))?;
+        keep(git, path, name)?;
     }
-    let modules = format!("{git}/modules");
-    for module in directories(workspace, &modules) {
+    for module in directories(git, "modules") {
         for name in GIT {
-            keep(workspace, path, &format!("{modules}/{module}/{name}"))?;
+            keep(git, path, &format!("modules/{module}/{name}"))?;
         }
     }
     Ok(())
@@ -60,15 +70,13 @@ fn repository(workspace: &OwnedFd, path: &Path, git: &str, identity: &Identity) 
 
 /// A repository without a directory for hooks gets an empty one: what is not there cannot be kept as it is. Where that
 /// fails, the directory cannot be made by the program either.
-fn make_hooks(workspace: &OwnedFd, git: &str, identity: &Identity) {
+fn make_hooks(git: &OwnedFd, identity: &Identity) {
     // SAFETY: calls with numbers alone. Files of the workspace belong to the program's user, as this mount shows them.
     unsafe {
         libc::setfsgid(identity.group);
         libc::setfsuid(identity.user);
     }
-    if let Ok(Some(directory)) = open(workspace, git, OFlag::O_DIRECTORY) {
-        let _ = mkdirat(&directory, "hooks", Mode::from_bits_truncate(0o755));
-    }
+    let _ = mkdirat(git, "hooks", Mode::from_bits_truncate(0o755));
     // SAFETY: as above.
     unsafe {
         libc::setfsuid(libc::geteuid());

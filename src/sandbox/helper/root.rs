@@ -57,6 +57,10 @@ pub fn build(template: &Template, identity: &Identity) -> Result<Root, Failure> 
         let owners = identity.owners.as_ref().filter(|_| grant.required);
         tree.grant(grant, owners)?;
     }
+    if let Some(repository) = &template.repository {
+        let path = Path::new(repository);
+        protect::keep_git(&open_directory(path)?, path, identity)?;
+    }
     for name in template.names.iter().filter(|name| !is_pseudo(name)) {
         tree.bind(Path::new(name), READ_ONLY, None)?;
     }
