@@ -82,7 +82,8 @@ fn bare(runtime: &Runtime, file: PathBuf) -> SocketAddr {
 
 fn gateway(runtime: &Runtime, dir: &std::path::Path) -> (SocketAddr, String) {
     let places = Places { system: None, config: dir.join("config"), state: dir.join("state"), home: dir.to_owned() };
-    let gateway = Gateway::open(Config { places, file: File::default(), exceptions: Vec::new(), read: Vec::new() }).unwrap();
+    let gateway =
+        Gateway::open(Config { places, file: File::default(), exceptions: Vec::new(), read: Vec::new() }).unwrap();
     let gateway = Arc::new(gateway);
     let listeners = Listeners::bind(&gateway.config().places, "127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listeners.address().unwrap();

@@ -154,7 +154,7 @@ pub struct Finding {
     pub span: Option<Range<usize>>,
     /// The program call that it is about, as its words were understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
+    pub subject: Option<Box<str>>,
 }
 
 impl Finding {

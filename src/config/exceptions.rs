@@ -183,7 +183,7 @@ mod tests {
         };
         let finding = |id: &str, subject: Option<&str>| {
             let mut finding = Finding::new(id, Severity::Deny, "");
-            finding.subject = subject.map(str::to_owned);
+            finding.subject = subject.map(Into::into);
             finding
         };
         let push = finding("a", Some("git push --force origin main"));

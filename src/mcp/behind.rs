@@ -209,7 +209,7 @@ impl Thin {
             return Ok(Arc::clone(gateway));
         }
         let places = self.places.clone();
-        let open = move || Ok::<_, OpenError>(Gateway::open(Config::load(places)?)?);
+        let open = move || -> Result<_, OpenError> { Gateway::open(Config::load(places)?) };
         let opened = Arc::new(apart(open).await??);
         Ok(Arc::clone(self.here.get_or_init(|| opened)))
     }

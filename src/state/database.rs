@@ -13,7 +13,8 @@ use crate::state::{StateDir, StateError, private};
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Each step brings the schema from the version of its index to the next; `PRAGMA user_version` counts them.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE approval (
         id            TEXT PRIMARY KEY,
         status        TEXT NOT NULL CHECK (status IN ('pending','granted','refused','expired','consumed')),
@@ -47,7 +48,8 @@ const MIGRATIONS: &[&str] = &["
         name    TEXT NOT NULL,
         created INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-", "
+",
+    "
     CREATE TABLE written (
         agent TEXT NOT NULL,
         path  TEXT NOT NULL,
@@ -55,7 +57,8 @@ const MIGRATIONS: &[&str] = &["
         PRIMARY KEY (agent, path)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX written_at ON written (at);
-"];
+",
+];
 
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

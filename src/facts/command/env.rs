@@ -149,6 +149,9 @@ impl Env {
         if !Rc::ptr_eq(&self.functions, &other.functions) {
             self.join_functions(other);
         }
+        if !Rc::ptr_eq(&self.exported, &other.exported) {
+            Rc::make_mut(&mut self.exported).extend(other.exported.iter().cloned());
+        }
         if !Rc::ptr_eq(&self.aliases, &other.aliases) {
             let aliases = Rc::make_mut(&mut self.aliases);
             for (name, text) in other.aliases.iter() {

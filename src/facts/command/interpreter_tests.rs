@@ -217,6 +217,7 @@ const DESTROYING: &[&str] = &[
     "s=build/; rm -rf ${s#build}",
     "s=RM; ${s,,} -rf /",
     "s='rm -rf /'; ${s@E}",
+    "s='rm -rf /'; eval \"bash -c ${s@Q}\"",
     "s='$(rm -rf /)'; echo \"${s@P}\"",
     "IFS=x; s=rmx-rfx/; $s",
     "x='rm -rf /'; bash <<< \"$x\"",

@@ -24,11 +24,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) {
                 }
             }
         }
-        "enable" => {
-            if !Options::read(args, "f", &[]).values('f').is_empty() {
-                walker.event("environment-loader");
-            }
-        }
+        "enable" if !Options::read(args, "f", &[]).values('f').is_empty() => walker.event("environment-loader"),
         "complete" | "compgen" => completion(walker, args),
         "wait" => {
             for name in Options::read(args, "p", &[]).values('p') {

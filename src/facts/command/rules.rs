@@ -369,7 +369,7 @@ impl Guard {
             }
             let mut finding = Finding::new(&rule.id, rule.severity, message).at(span.clone());
             finding.safer = rule.safer.clone();
-            finding.subject = (!program.is_empty()).then(|| super::exec::subject(program, args));
+            finding.subject = (!program.is_empty()).then(|| super::exec::subject(program, args).into());
             notes.finding(finding);
         }
     }

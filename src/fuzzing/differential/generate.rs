@@ -70,7 +70,8 @@ fn inserted(construct: usize, command: &str, random: &mut Random) -> String {
     let template = random.pick(CONSTRUCTS[construct].1);
     let mut out = String::new();
     let mut rest = template;
-    let slots: [(&str, fn(&str) -> String); 5] = [
+    type Fill = fn(&str) -> String;
+    let slots: [(&str, Fill); 5] = [
         ("{}", str::to_owned),
         ("{q}", single),
         ("{Q}", |text| single(&single(text))),
