@@ -6,7 +6,7 @@ pub(super) fn minimised(script: &str, failing: &mut dyn FnMut(&[String]) -> Opti
     let mut size = best.chars().count() / 2;
     while size > 0 {
         let cuts: Vec<String> = cuts(&best, size);
-        match cuts.is_empty().then_some(None).unwrap_or_else(|| failing(&cuts)) {
+        match if cuts.is_empty() { None } else { failing(&cuts) } {
             Some(found) => {
                 best = cuts.into_iter().nth(found).unwrap_or(best);
                 size = size.min(best.chars().count());

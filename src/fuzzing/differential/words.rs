@@ -8,8 +8,11 @@ pub(super) struct Spelled {
     pub word: String,
 }
 
+/// Writes a text as a word.
+type Spell = fn(&str, &mut Random) -> Spelled;
+
 /// How a text is written as a word of bash. The names are the rows of the table.
-pub(super) const QUOTINGS: &[(&str, fn(&str, &mut Random) -> Spelled)] = &[
+pub(super) const QUOTINGS: &[(&str, Spell)] = &[
     ("plain", |text, _| word(plain(text))),
     ("single quotes", |text, _| word(single(text))),
     ("double quotes", |text, _| word(format!("\"{}\"", double(text)))),
