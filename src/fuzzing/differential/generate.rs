@@ -61,6 +61,9 @@ fn joined(before: &str, command: &str) -> String {
     if before.is_empty() { command.to_owned() } else { format!("{before}\n{command}") }
 }
 
+/// How a command is put into a slot of a template.
+type Fill = fn(&str) -> String;
+
 /// A command in some construct.
 fn filled(command: &str, random: &mut Random) -> String {
     inserted(random.below(CONSTRUCTS.len()), command, random)
@@ -70,7 +73,6 @@ fn inserted(construct: usize, command: &str, random: &mut Random) -> String {
     let template = random.pick(CONSTRUCTS[construct].1);
     let mut out = String::new();
     let mut rest = template;
-    type Fill = fn(&str) -> String;
     let slots: [(&str, Fill); 5] = [
         ("{}", str::to_owned),
         ("{q}", single),

@@ -8,7 +8,7 @@ pub(super) struct Spelled {
     pub word: String,
 }
 
-/// Spells a text.
+/// Writes a text as a word.
 type Spell = fn(&str, &mut Random) -> Spelled;
 
 /// How a text is written as a word of bash. The names are the rows of the table.
