@@ -370,7 +370,9 @@ fn with_the_path_stage_switched_off_the_kernel_still_refuses_a_write_outside() {
     assert_eq!(open["stages"]["path"], "allow", "{open}");
     let ran = world.run_granted(&["run", "Bash", &call]);
     assert_ne!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("Permission denied") && !target.exists(), "{ran:?}");
+    // The landlock tier refuses; in the full tiers the place is not there.
+    let refused = ["Permission denied", "No such file or directory"].iter().any(|text| ran.stdout.contains(text));
+    assert!(refused && !target.exists(), "{ran:?}");
 }
 
 #[test]

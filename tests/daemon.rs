@@ -365,6 +365,8 @@ fn killed_it_leaves_everything_that_waits() {
 #[test]
 fn what_the_calls_of_a_killed_daemon_left_is_removed_at_the_next_start() {
     let world = World::new();
+    // The full tiers keep what is private in memory.
+    world.write("config/portcullis.toml", "profile = \"landlock-only\"\n");
     let served = Served::start(&world);
     let call = json!({ "command": "mktemp -d; touch started; sleep 60" });
     let id = served.execute("Bash", call.clone()).pending();

@@ -1,7 +1,7 @@
 //! The command guard against real bash. `PORTCULLIS_DIFFERENTIAL_SCRIPTS` sets the number of scripts;
 //! `fuzz/differential` runs for as long as you like.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![expect(clippy::expect_used, reason = "a test may fail")]
 
 use std::fs;
 use std::io;

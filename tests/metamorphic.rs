@@ -1,8 +1,6 @@
 //! No rewriting of a denied command makes it pass, a small share; `fuzz/metamorphic` runs as many cases as you like.
 //! `PORTCULLIS_METAMORPHIC_CASES` sets the number of cases of each property.
 
-#![expect(clippy::expect_used, reason = "a test may fail")]
-
 use std::fs;
 use std::path::Path;
 

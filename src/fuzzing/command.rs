@@ -113,6 +113,10 @@ fn wrapped(text: &str) -> Vec<String> {
 
 fn wrapping_never_lowers(text: &str) {
     for script in wrapped(text) {
+        // find(1) puts a path for `{}` within its arguments, too, which makes another script of it.
+        if script.starts_with("find ") && text.contains("{}") {
+            continue;
+        }
         // A heredoc that lacks its end takes in what follows, the closing word too.
         if text.contains("<<") && !script.contains(&quoted(text)) {
             continue;

@@ -89,7 +89,6 @@ const WRAPPINGS: &[&str] = &[
     "f() { \"$@\"; }; f sh -c {q}",
     "set -- {q}; sh -c \"$1\"",
     "a=(sh -c {q}); \"${a[@]}\"",
-    "mapfile -C {q} -c 1 a < list",
     "python3 -c \"import os; os.system('''true''')\"; sh -c {q}",
 ];
 

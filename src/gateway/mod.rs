@@ -165,8 +165,10 @@ impl Gateway {
                 }
                 let after = rules.base.policies.hash();
                 state.control(Change::PolicyLoaded, "reloaded".to_owned(), before, Some(after))?;
-                state.adopt(&rules.config);
+                let config = Arc::clone(&rules.config);
                 *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+                // Tokens come last: who reads one may use it at once.
+                state.adopt(&config);
                 Ok(())
             }
             Err(error) => {

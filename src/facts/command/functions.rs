@@ -16,6 +16,8 @@ const RECURSION: usize = 8;
 /// A function being called.
 pub(super) struct Call {
     pub name: String,
+    /// A function may be defined anew while it runs.
+    pub body: Rc<Command>,
     /// Its name and arguments.
     pub items: Rc<Vec<String>>,
     pub variables: Rc<HashMap<String, Value>>,
@@ -34,7 +36,7 @@ impl Walker<'_> {
         let mut items: Vec<String> = argv.iter().map(|field| field.text.clone()).collect();
         let active = self.calls.iter().filter(|call| call.name == name).count();
         let again = |call: &Call, items: &[String], env: &Env| {
-            call.name == name
+            Rc::ptr_eq(&call.body, body)
                 && call.items.as_slice() == items
                 && (Rc::ptr_eq(&call.variables, &env.variables) || call.variables == env.variables)
         };
@@ -56,7 +58,7 @@ impl Walker<'_> {
             return UNKNOWN.to_string();
         }
         let variables = Rc::clone(&self.env.variables);
-        self.calls.push(Call { name: name.to_owned(), items: Rc::clone(&items), variables });
+        self.calls.push(Call { name: name.to_owned(), body: Rc::clone(body), items: Rc::clone(&items), variables });
         let outer = self.env.positional.clone();
         let others = self.env.alternatives.get(POSITIONAL).cloned();
         self.env.set_positional(items.to_vec());
