@@ -227,7 +227,9 @@ fn wrapped(text: &str, random: &mut Random) -> Option<String> {
     // A continued last line takes what follows along; an alias is one line.
     let open = text.ends_with('\\') || text.contains("EOT") && template.contains("EOT");
     let one_line = template.starts_with("shopt") || template.starts_with("watch") || template.starts_with("xargs -I{}");
-    if open || one_line && text.contains('\n') || template.starts_with("xargs -I{}") && text.contains("{}") {
+    // Both put words of their own for `{}` within the command.
+    let fills = template.starts_with("xargs -I{}") || template.starts_with("find ");
+    if open || one_line && text.contains('\n') || fills && text.contains("{}") {
         return None;
     }
     let (slot, fill) = if template.contains("{q}") { ("{q}", single(text)) } else { ("{}", text.to_owned()) };
