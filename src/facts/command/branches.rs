@@ -191,7 +191,7 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn for_clause(&mut self, name: &str, words: Option<&[Word]>, body: &List) -> String {
+    pub(super) fn for_clause(&mut self, name: &str, words: Option<&[Word]>, chosen: bool, body: &List) -> String {
         let values = self.loop_values(words);
         let mut out = String::new();
         let mut after = Way::default();
@@ -207,6 +207,7 @@ impl Walker<'_> {
         self.bulk |= values.len() > 1 || maybe;
         self.unsure |= maybe;
         let values = summary(values);
+        let start = chosen.then(|| self.env.clone());
         for (turn, value) in values.into_iter().enumerate() {
             if turn == ITERATIONS {
                 self.limited("turns of a loop");
@@ -219,6 +220,10 @@ impl Walker<'_> {
             if let Some(mut way) = self.loops.last_mut().map(|frame| std::mem::take(&mut frame.continues)) {
                 self.leave(&mut way);
                 self.arrive(way);
+            }
+            // The next word may as well have been the first.
+            if let Some(start) = start.as_ref().filter(|_| self.dead) {
+                self.enter(start.clone());
             }
             if self.dead || self.exhausted() {
                 break;

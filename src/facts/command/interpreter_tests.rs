@@ -145,6 +145,8 @@ const DESTROYING: &[&str] = &[
     "bash -c exit; rm -rf /",
     "eval 'break'; rm -rf /",
     "select d in build /; do rm -rf $d; done",
+    "select d in build /; do rm -rf $d; break; done <<< 2",
+    "f() { f() { rm -rf \"$1\"; }; f /; }; f",
     "IFS=,; set -- a,/; for x in $1; do rm -rf $x; done",
     "for d in build /; do\n  continue\ndone\nrm -rf $d",
     "arr=(); arr+=(build); arr+=(/); rm -rf \"${arr[@]}\"",

@@ -454,7 +454,8 @@ impl<'s> Parser<'s> {
                 let condition = self.list()?;
                 Kind::While { until: word == "until", condition, body: self.do_group()? }
             }
-            "for" | "select" => self.for_clause()?,
+            "for" => self.for_clause(false)?,
+            "select" => self.for_clause(true)?,
             "case" => self.case_clause()?,
             "function" => self.function_keyword()?,
             "[[" => Kind::Test(self.test_words()?),
@@ -534,7 +535,7 @@ impl<'s> Parser<'s> {
         Ok(list)
     }
 
-    fn for_clause(&mut self) -> Result<Kind> {
+    fn for_clause(&mut self, chosen: bool) -> Result<Kind> {
         self.blanks();
         if self.eat("((") {
             let header = self.arithmetic(b')')?;
@@ -562,7 +563,7 @@ impl<'s> Parser<'s> {
         }
         self.blanks();
         self.eat(";");
-        Ok(Kind::For { name, words, body: self.do_group()? })
+        Ok(Kind::For { name, words, chosen, body: self.do_group()? })
     }
 
     /// A word that is reserved only in its place (`in`).

@@ -59,6 +59,8 @@ pub(super) enum Kind {
     For {
         name: String,
         words: Option<Vec<Word>>,
+        /// `select`: the input says which word comes first, and next.
+        chosen: bool,
         body: List,
     },
     ArithmeticFor {

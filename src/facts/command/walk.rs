@@ -421,7 +421,7 @@ impl<'a> Walker<'a> {
             Kind::Coprocess(command) => self.subshell(|walker| walker.command(command)),
             Kind::If { branches, otherwise } => self.if_clause(branches, otherwise.as_ref()),
             Kind::While { until, condition, body } => self.while_clause(*until, condition, body),
-            Kind::For { name, words, body } => self.for_clause(name, words.as_deref(), body),
+            Kind::For { name, words, chosen, body } => self.for_clause(name, words.as_deref(), *chosen, body),
             Kind::ArithmeticFor { header, body } => self.arithmetic_for(header, body),
             Kind::Case { subject, arms } => self.case_clause(subject, arms),
             Kind::Function { name, body } => {
