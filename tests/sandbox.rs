@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+mod confined;
+
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -11,9 +13,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use confined::{alive, bash, has, marker, soon};
 use portcullis::facts::Surroundings;
 use portcullis::sandbox::{
     End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Streams, Tier, WhenMissing,
@@ -89,43 +91,6 @@ impl World {
         };
         assert!(code != 0 && code != 127, "not refused (exit code {code}): {script}\n{err}");
         err
-    }
-}
-
-fn bash(script: &str, timeout: Duration) -> Program {
-    let arguments = ["/bin/bash", "-c", script].map(str::to_owned).to_vec();
-    Program { arguments, timeout, streams: Streams::Capture }
-}
-
-fn has(tool: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(tool).exists());
-    if !found {
-        eprintln!("NOT PROVED: there is no `{tool}` here");
-    }
-    found
-}
-
-/// A number of seconds for `sleep` that no other process uses, to find the process by.
-fn marker() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("7{}.{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// Processes that have the marker as an argument of its own.
-fn alive(marker: &str) -> usize {
-    let is_marked = |entry: fs::DirEntry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|b| *b == 0).any(|word| word == marker.as_bytes())
-    };
-    fs::read_dir("/proc").unwrap().flatten().map(is_marked).filter(|marked| *marked).count()
-}
-
-/// Waits for a condition, for a busy machine's sake.
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(20), "not within 20 s: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+mod confined;
+
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -11,13 +13,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use confined::{alive, bash, has, marker, soon};
 use portcullis::facts::Surroundings;
-use portcullis::sandbox::{
-    End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Streams, Tier,
-};
+use portcullis::sandbox::{End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Tier};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_portcullis");
 
@@ -86,40 +86,6 @@ impl World {
         let (out, err) = (outcome.stdout.text(4000), outcome.stderr.text(4000));
         assert!(matches!(outcome.end, End::Exited(1..127)), "{:?}: {script}\n{out}\n{err}", outcome.end);
         err
-    }
-}
-
-fn bash(script: &str, timeout: Duration) -> Program {
-    let arguments = ["/bin/bash", "-c", script].map(str::to_owned).to_vec();
-    Program { arguments, timeout, streams: Streams::Capture }
-}
-
-fn has(tool: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(tool).exists());
-    if !found {
-        eprintln!("NOT PROVED: there is no `{tool}` here");
-    }
-    found
-}
-
-fn marker() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("8{}.{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-fn alive(marker: &str) -> usize {
-    let is_marked = |entry: fs::DirEntry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.split(|b| *b == 0).any(|word| word == marker.as_bytes())
-    };
-    fs::read_dir("/proc").unwrap().flatten().map(is_marked).filter(|marked| *marked).count()
-}
-
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(20), "not within 20 s: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

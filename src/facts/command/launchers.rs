@@ -32,7 +32,8 @@ const fn dashed(names: &'static [&'static str], dashed: &'static [&'static str])
     Launcher { names, short: "", long: &[], runs: &[], dashed }
 }
 
-const TAR_LONG: &[&str] = &[
+/// Long options of tar(1) with a value.
+pub(super) const TAR_LONG: &[&str] = &[
     "file",
     "directory",
     "files-from",

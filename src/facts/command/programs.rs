@@ -522,25 +522,7 @@ fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     {
         first.insert(0, '-');
     }
-    let options = Options::read(
-        &args,
-        "fCTXIbgKNVF",
-        &[
-            "file",
-            "directory",
-            "files-from",
-            "exclude-from",
-            "use-compress-program",
-            "checkpoint-action",
-            "to-command",
-            "exclude",
-            "transform",
-            "info-script",
-            "new-volume-script",
-            "rsh-command",
-            "rmt-command",
-        ],
-    );
+    let options = Options::read(&args, "fCTXIbgKNVF", super::launchers::TAR_LONG);
     for action in options.long_values("checkpoint-action") {
         if let Some(text) = action.strip_prefix("exec=") {
             walker.subshell(|walker| walker.run_text(text));
