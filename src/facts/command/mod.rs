@@ -1,17 +1,11 @@
 //! The analysed shell command: which programs it would run with which words, what effects that has, and which rules of
 //! the packs object. Nothing is executed or looked up in the file system here.
-
 //!
-//! The way of a command: [`Guard::analyse`] parses it (`parse`, `parse_word`, `parse_redirect` into `syntax`), the
-//! interpreter (`walk`, `flow`, `branches`, `alternatives`, `redirects`, `functions`, `exec`) follows it with an
-//! environment (`env`), resolving words (`expand`, `assign`, `braces`, `arithmetic`, `conditions`, `text`), names and
-//! links (`names`, `links`). `exec` hands a program to the shell's own (`builtins`), to programs that run other programs
-//! (`wrappers` by `wrapper_table`, `remote`, `multiplexers`, `shells`; options of ordinary programs in `launchers`, their
-//! own command languages in `consoles`, unlisted ones in `hidden`), to other languages (`interpreters`: `inline` with its
-//! lexer, evaluator and the libraries in `calls`, `tcl`, `lisp`, `text_scripts`, `windows`; files on disk in `scripts`,
-//! `makefile`, `projects`), or reads its effects (`programs`, `files`, `network`, `databases`, `machine`, `kill`,
-//! `find`, `git`) on kinds of targets (`target`) and its output (`producers`). The rules of the packs (`packs`,
-//! `rules`) decide which of that is a finding (`notes`). `limits` holds every bound. [`Guard::understand`] keeps each call
+//! The way of a command: [`Guard::analyse`] (`packs/rules`) parses it (`grammar`), and the interpreter (`shell`) follows it
+//! as bash would, with an environment, resolving `words` on abstract text. `shell/exec` hands each program to who knows
+//! it: the shell's own (`shell/builtins`), programs that run other programs (`wrappers`), interpreters of other
+//! `languages`, files on disk that it runs (`scripts`); or reads its `effects` on kinds of targets. The rules of the
+//! `packs` decide which of that is a finding (`notes`). `limits` holds every bound. [`Guard::understand`] keeps each call
 //! with its words as well (`sites`), for explanations and for the comparison with bash.
 //!
 //! # Effects
@@ -33,84 +27,22 @@
 //! What the effects are on, policies see in `context.command.scopes` (root, system, home, other-home, workspace, temp,
 //! device, gateway, outside, unknown) and `context.paths.protected`; rules of packs see the finer kinds of `target`.
 
-mod alternatives;
-mod arithmetic;
-mod assign;
-mod braces;
-mod branches;
-mod builtins;
-mod call_names;
-mod call_values;
-mod calls;
-mod conditions;
-mod consoles;
-mod databases;
-mod env;
-mod exec;
-mod expand;
-mod exports;
-mod files;
-mod find;
-mod flow;
-mod forkbomb;
-mod functions;
-mod git;
-#[cfg(test)]
-mod grammar_tests;
-mod hidden;
-mod inline;
-mod inline_eval;
-mod inline_lex;
-mod inline_statements;
-#[cfg(test)]
-mod interpreter_tests;
-mod interpreters;
-mod kill;
-mod launchers;
+mod effects;
+mod grammar;
+mod languages;
 mod limits;
-mod links;
-mod lints;
-#[cfg(test)]
-mod lints_tests;
-mod lisp;
-mod machine;
-mod makefile;
-mod multiplexers;
-mod names;
-mod network;
 mod notes;
-mod options;
 mod packs;
-mod parse;
-mod parse_redirect;
-mod parse_word;
-mod places;
-mod producers;
-mod programs;
-mod projects;
-mod redirects;
-mod remote;
-mod rules;
 mod scripts;
-#[cfg(test)]
-mod scripts_tests;
-mod shells;
+mod shell;
 mod sites;
-mod syntax;
-mod target;
-mod tcl;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_effects;
 #[cfg(test)]
 mod tests_run;
-mod text;
-mod text_scripts;
-mod variables;
-mod walk;
-mod windows;
-mod wrapper_table;
+mod words;
 mod wrappers;
 
 use std::collections::BTreeSet;
@@ -119,9 +51,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use self::limits::Limits;
-pub use self::lints::lint;
+pub use self::packs::lints::lint;
+pub use self::packs::rules::{Guard, Rule};
 pub use self::packs::{PackError, PackProblem, PackSource, Trust};
-pub use self::rules::{Guard, Rule};
 pub use self::scripts::{Content, NoScripts, Read, Script, ScriptFact, Scripts};
 pub use self::sites::{Element, Opened, Site, SiteEffect, SiteKind, SitePath, Text, Understanding};
 use crate::facts::path::Access;

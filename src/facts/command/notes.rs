@@ -3,23 +3,27 @@
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::scripts::{Read, ScriptFact};
-use super::sites::Recorder;
-use super::syntax::Span;
-use super::target::{Kinds, Target};
-use super::{CommandFacts, Effect, Parse, PathUse};
+use crate::facts::command::CommandFacts;
+use crate::facts::command::Effect;
+use crate::facts::command::Parse;
+use crate::facts::command::PathUse;
+use crate::facts::command::effects::target;
+use crate::facts::command::effects::target::{Kinds, Target};
+use crate::facts::command::grammar::syntax::Span;
+use crate::facts::command::scripts::{Read, ScriptFact};
+use crate::facts::command::sites::Recorder;
 use crate::facts::path::Access;
 use crate::verdict::{Finding, Severity};
 
 /// Found where a bound, or a syntax error, left something unjudged.
-pub(super) const NOT_ANALYSED: &str = "command.not-fully-analysed";
+pub(crate) const NOT_ANALYSED: &str = "command.not-fully-analysed";
 
 /// Found where a script on disk was not judged to its end.
 const SCRIPT_NOT_ANALYSED: &str = "command.script-not-analysed";
 
 /// One effect of a command on one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Act {
+pub(crate) struct Act {
     pub effect: &'static str,
     pub kinds: Kinds,
     pub recursive: bool,
@@ -37,7 +41,7 @@ impl Act {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     programs: BTreeSet<String>,
     effects: BTreeSet<Effect>,
     hosts: BTreeSet<String>,
@@ -88,7 +92,7 @@ impl Notes {
         if let Some(recorder) = &mut self.recorder {
             recorder.path(target, access);
         }
-        if target.path.starts_with("/dev/fd/") || target.kinds.has(super::target::Kind::Container) {
+        if target.path.starts_with("/dev/fd/") || target.kinds.has(target::Kind::Container) {
             return;
         }
         let path = target.name();

@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::CommandFacts;
-use super::expand::Field;
-use super::notes::Act;
-use super::syntax::Span;
-use super::target::{Places, Target};
-use super::text::{TOKEN, has_glob, has_unknown, inert, is_glob, is_known, is_unknown};
-use super::walk::Walker;
+use crate::facts::command::CommandFacts;
+use crate::facts::command::effects::target::{Places, Target};
+use crate::facts::command::grammar::syntax::Span;
+use crate::facts::command::notes::Act;
+use crate::facts::command::shell::walk::Walker;
+use crate::facts::command::words::expand::Field;
+use crate::facts::command::words::text::{TOKEN, has_glob, has_unknown, inert, is_glob, is_known, is_unknown};
 use crate::facts::path::Access;
 
 /// A command as it was understood.
@@ -156,7 +156,7 @@ impl From<String> for Text {
 
 /// Collects sites while an analysis goes on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     sites: Vec<Site>,
     writes: Vec<Opened>,
     /// The sites at hand, innermost last.
@@ -221,7 +221,7 @@ impl Recorder {
 }
 
 impl Walker<'_> {
-    pub(super) fn enter_site(&mut self, argv: &[Field]) {
+    pub(crate) fn enter_site(&mut self, argv: &[Field]) {
         let words = argv.iter().map(|field| Text(field.text.clone())).collect();
         let cwd = std::iter::once(&self.env.cwd).chain(&self.env.other_cwds).map(|cwd| Text(cwd.clone())).collect();
         let span = self.span.clone();
@@ -230,13 +230,13 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn site_is(&mut self, kind: SiteKind) {
+    pub(crate) fn site_is(&mut self, kind: SiteKind) {
         if let Some(recorder) = &mut self.notes.recorder {
             recorder.kind(kind);
         }
     }
 
-    pub(super) fn record_write(&mut self, path: &str, target: &Target, append: bool, span: &Span) {
+    pub(crate) fn record_write(&mut self, path: &str, target: &Target, append: bool, span: &Span) {
         let Some(recorder) = &mut self.notes.recorder else { return };
         let mut paths = vec![Text(target.path.clone())];
         for cwd in self.env.other_cwds.iter().filter(|_| !path.starts_with('/')) {

@@ -1,7 +1,7 @@
 //! The guard as a whole: its own packs, its invariants, what it says about paths and hosts.
 
-use super::*;
 use crate::facts::Surroundings;
+use crate::facts::command::*;
 use crate::verdict::{Decision, Severity, Stage, StageVerdict};
 
 fn here() -> Surroundings {
@@ -20,7 +20,7 @@ fn own_packs_load_and_their_examples_hold() {
         Ok(guard) => guard,
         Err(error) => panic!("an embedded pack does not load: {error}"),
     };
-    let problems = rules::check_own(&guard);
+    let problems = packs::rules::check_own(&guard);
     assert!(problems.is_empty(), "{} examples do not hold:\n{}", problems.len(), problems.join("\n"));
     assert!(guard.rules().count() > 100, "only {} rules were loaded", guard.rules().count());
 }

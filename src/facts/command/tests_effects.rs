@@ -1,7 +1,7 @@
 //! The vocabulary of effects: ordinary programs have the effects that policies are told of.
 
-use super::Guard;
 use crate::facts::Surroundings;
+use crate::facts::command::Guard;
 
 #[test]
 fn ordinary_programs_have_the_effects_that_policies_are_told_of() {

@@ -1,7 +1,7 @@
 //! Programs that run programs, and inline code, against their tables of commands.
 
-use super::Guard;
 use crate::facts::Surroundings;
+use crate::facts::command::Guard;
 use crate::verdict::{Decision, Stage, StageVerdict};
 
 fn answer(guard: &Guard, command: &str) -> &'static str {

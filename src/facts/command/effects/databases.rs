@@ -1,0 +1,285 @@
+//! Clients of databases: the statements that they are given, as far as these destroy data. Statements are read by their
+//! words outside of quotes, so that a text that only speaks of a table is none.
+
+use super::files;
+use super::target::Kinds;
+use crate::facts::command::notes::Act;
+use crate::facts::command::shell::walk::Walker;
+use crate::facts::command::words::text::FETCHED;
+
+/// Clients that take SQL, and tools that pass it on.
+pub(crate) const SQL: &[&str] = &[
+    "psql",
+    "pgcli",
+    "mysql",
+    "mariadb",
+    "mycli",
+    "sqlite3",
+    "sqlite",
+    "duckdb",
+    "sqlcmd",
+    "clickhouse-client",
+    "clickhouse",
+    "cqlsh",
+    "cockroach",
+    "usql",
+    "bq",
+    "snowsql",
+    "snow",
+    "influx",
+    "turso",
+    "isql",
+    "osql",
+    "sqlplus",
+    "tsql",
+    "trino",
+    "presto",
+    "beeline",
+    "hive",
+    "impala-shell",
+    "heroku",
+    "wrangler",
+    "supabase",
+    "prisma",
+    "pscale",
+    "dbt",
+    "databricks",
+    "mssql-cli",
+    "ysqlsh",
+    "monetdb",
+    "mclient",
+    "vsql",
+    "athenacli",
+    "litecli",
+    "spark-sql",
+    "ksql",
+    "invoke-sqlcmd",
+];
+
+const MONGO: &[&str] = &["mongosh", "mongo"];
+const REDIS: &[&str] = &["redis-cli", "valkey-cli", "keydb-cli"];
+
+/// What a statement can drop.
+const THINGS: &[&str] = &[
+    "table",
+    "tables",
+    "database",
+    "schema",
+    "view",
+    "index",
+    "column",
+    "role",
+    "user",
+    "keyspace",
+    "owned",
+    "function",
+    "type",
+    "extension",
+    "sequence",
+    "materialized",
+    "policy",
+    "trigger",
+    "tablespace",
+    "constraint",
+    "collection",
+    "stream",
+    "pipe",
+    "warehouse",
+    "partition",
+    "publication",
+    "subscription",
+    "server",
+    "login",
+    "procedure",
+    "measurement",
+    "series",
+    "retention",
+    "foreign",
+    "external",
+    "dictionary",
+    "bucket",
+    "if",
+];
+
+/// Calls of the Mongo shell, without spaces and in lower case.
+const MONGO_CALLS: &[&str] = &[
+    ".dropdatabase(",
+    ".drop(",
+    ".deletemany({})",
+    ".remove({})",
+    ".dropcollection(",
+    ".dropindexes(",
+    ".dropuser(",
+    ".shutdownserver(",
+    ".dropallusersfromdatabase(",
+    ".updatemany({},",
+    ".dropsearchindex(",
+];
+
+const REDIS_WORDS: &[&str] = &["flushall", "flushdb", "shutdown", "swapdb", "replicaof", "slaveof"];
+
+pub(crate) fn is_client(name: &str) -> bool {
+    SQL.contains(&name) || MONGO.contains(&name) || REDIS.contains(&name)
+}
+
+pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
+    let mut acts = files::acts(walker, name, args);
+    let mut texts: Vec<String> = args.to_vec();
+    if let Some(input) = walker.env.stdin.as_deref() {
+        if input.contains(FETCHED) && !REDIS.contains(&name) {
+            acts.push(Act::new("fetch-and-run", Kinds::default()));
+        }
+        texts.push(input.to_owned());
+    }
+    if matches!(name, "sqlite3" | "sqlite" | "duckdb" | "litecli") {
+        let database: Vec<String> = args.iter().filter(|arg| !arg.starts_with('-')).take(1).cloned().collect();
+        acts.extend(files::reads(walker, "read", &database));
+    }
+    // Files of statements that the command itself wrote.
+    for arg in args {
+        let path = arg.strip_prefix("-f").or_else(|| arg.split_once('=').map(|(_, path)| path)).unwrap_or(arg);
+        let path = path.strip_prefix(".read ").or_else(|| path.strip_prefix("\\i ")).unwrap_or(path);
+        let target = walker.target(path);
+        texts.extend(walker.files.get(&target.path).cloned());
+    }
+    let destroys = if MONGO.contains(&name) {
+        texts.iter().any(|text| mongo(text))
+    } else if REDIS.contains(&name) {
+        walker.env.stdin.as_deref().is_some_and(redis)
+    } else {
+        texts.iter().any(|text| sql(text))
+    };
+    if destroys {
+        acts.push(Act::new("db-destroy", Kinds::default()));
+    }
+    acts
+}
+
+fn mongo(text: &str) -> bool {
+    let plain: String = text.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    MONGO_CALLS.iter().any(|call| plain.contains(call))
+}
+
+fn redis(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.split_whitespace().next().is_some_and(|word| REDIS_WORDS.contains(&word.to_ascii_lowercase().as_str()))
+    })
+}
+
+/// Whether a text holds an SQL statement that destroys data.
+pub(crate) fn sql(text: &str) -> bool {
+    statements(text).iter().any(|words| destroys(words))
+}
+
+fn destroys(words: &[String]) -> bool {
+    let at = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
+    let narrowed = |from: usize| {
+        let rest = words.get(from..).unwrap_or_default();
+        match rest.iter().position(|word| word == "where" || word == "using" || word == "limit") {
+            // A condition that always holds narrows nothing.
+            Some(found) => !matches!(
+                rest.get(found + 1..).unwrap_or_default().iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+                ["true" | "1"] | ["1", "=", "1"] | ["1=1"]
+            ),
+            None => false,
+        }
+    };
+    let leading = at(0);
+    if matches!(leading, "explain" | "show" | "describe" | "comment") && at(1) != "analyze" {
+        return false;
+    }
+    for i in 0..words.len() {
+        let found = match at(i) {
+            "drop" => THINGS.contains(&at(i + 1)),
+            "truncate" => i == 0 || at(i + 1) == "table" || matches!(at(i - 1), "then" | "begin"),
+            "delete" => at(i + 1) == "from" && !narrowed(i + 2) || (i == 0 && words.len() == 2 && at(1) != "from"),
+            "update" => i == 0 && words.iter().any(|word| word == "set") && !narrowed(1),
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+    }
+    false
+}
+
+/// The words of each statement in lower case, without comments; a quoted text is one word that means nothing.
+fn statements(text: &str) -> Vec<Vec<String>> {
+    let text = text.strip_prefix("--").and_then(|rest| rest.split_once('=')).map_or(text, |(_, statement)| statement);
+    // `-cDROP TABLE x`
+    let text = if text.starts_with('-') && !text.starts_with("--") { text.get(2..).unwrap_or_default() } else { text };
+    let mut statements = vec![Vec::new()];
+    let mut word = String::new();
+    let mut chars = text.chars().peekable();
+    let end = |word: &mut String, statements: &mut Vec<Vec<String>>| {
+        if !word.is_empty()
+            && let Some(words) = statements.last_mut()
+        {
+            words.push(std::mem::take(word));
+        }
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '-' if chars.peek() == Some(&'-') => while chars.next_if(|c| *c != '\n').is_some() {},
+            '/' if chars.peek() == Some(&'*') => {
+                let mut last = ' ';
+                for c in chars.by_ref() {
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+            }
+            '\'' => {
+                while chars.next().is_some_and(|c| c != '\'') {}
+                end(&mut word, &mut statements);
+                word.push('\'');
+                end(&mut word, &mut statements);
+            }
+            ';' => {
+                end(&mut word, &mut statements);
+                statements.push(Vec::new());
+            }
+            c if c.is_whitespace() || matches!(c, '(' | ')' | ',') => end(&mut word, &mut statements),
+            c => word.extend(c.to_lowercase()),
+        }
+    }
+    end(&mut word, &mut statements);
+    statements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_destroy_are_told_from_those_that_speak_of_it() {
+        for text in [
+            "DROP TABLE users",
+            "begin; delete from users; commit",
+            "TRUNCATE users CASCADE;",
+            "update users set admin = true",
+            "-- tidy\ndrop /* now */ schema public cascade",
+            "delete from t where 1=1",
+            "alter table t drop column c",
+            "with x as (select 1) delete from t",
+            "if exists (select 1) drop table t",
+            "--command=drop database app",
+        ] {
+            assert!(sql(text), "{text}");
+        }
+        for text in [
+            "select 'drop table x'",
+            "delete from sessions where expires < now()",
+            "update t set a = 1 where id = 2",
+            "select truncate(1.5, 0)",
+            "SELECT * FROM dropped WHERE deleted",
+            "explain delete from t",
+            "-- drop table x",
+            "insert into log values ('delete from x')",
+            "create table drops (id int)",
+        ] {
+            assert!(!sql(text), "{text}");
+        }
+    }
+}

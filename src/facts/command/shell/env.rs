@@ -1,0 +1,225 @@
+//! What a shell knows at a point of the script.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::facts::command::grammar::syntax::Command;
+
+/// The state that subshells copy. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Env {
+    pub variables: Rc<HashMap<String, Value>>,
+    /// Other values that variables may hold, where branches that may or may not have run left them different.
+    pub alternatives: Rc<HashMap<String, Vec<Value>>>,
+    /// `declare -n`: names that stand for other names.
+    pub references: Rc<HashMap<String, String>>,
+    /// What a name is as a function: several where branches left it different, `None` for no function.
+    /// `declare -i`: names whose values are expressions.
+    pub integers: Rc<BTreeSet<String>>,
+    pub functions: Rc<HashMap<String, Vec<Option<Rc<Command>>>>>,
+    pub aliases: Rc<HashMap<String, String>>,
+    /// The working directory, as abstract text.
+    pub cwd: String,
+    /// Where the shell may be instead: a `cd` may have failed, or not have run.
+    pub other_cwds: Vec<String>,
+    pub old_cwd: Option<String>,
+    /// `None` in the outermost script, whose parameters nobody knows.
+    pub positional: Option<Rc<Vec<String>>>,
+    /// What standard input holds, where that is known to be redirected.
+    pub stdin: Option<Rc<str>>,
+    /// What other descriptors hold.
+    pub descriptors: Rc<HashMap<u32, String>>,
+    /// Inside a container: where host directories are mounted, as (inside, on the host).
+    pub mounts: Option<Rc<Vec<(String, String)>>>,
+    /// Commands that run between others.
+    pub debug: Rc<Vec<String>>,
+    /// Commands that run when this shell ends.
+    pub traps: Rc<Vec<String>>,
+    pub expand_aliases: bool,
+    /// Variables that programs get.
+    pub exported: Rc<HashSet<String>>,
+    /// On another machine: what is read and run there is not this machine's.
+    pub remote: bool,
+}
+
+/// How many other values of a variable are followed.
+const ALTERNATIVES: usize = 8;
+
+/// Under this name the positional parameters have other values.
+pub(crate) const POSITIONAL: &str = "@";
+
+/// How many other directories and functions of one name are followed.
+const OTHERS: usize = 4;
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Text(String),
+    Array(Vec<(String, String)>),
+    /// Known not to be set.
+    Unset,
+}
+
+impl Env {
+    pub fn new(cwd: String) -> Self {
+        Env {
+            variables: Rc::default(),
+            alternatives: Rc::default(),
+            references: Rc::default(),
+            integers: Rc::default(),
+            functions: Rc::default(),
+            aliases: Rc::default(),
+            cwd,
+            other_cwds: Vec::new(),
+            old_cwd: None,
+            positional: None,
+            stdin: None,
+            descriptors: Rc::default(),
+            mounts: None,
+            debug: Rc::default(),
+            traps: Rc::default(),
+            expand_aliases: false,
+            exported: Rc::default(),
+            remote: false,
+        }
+    }
+
+    pub fn set(&mut self, name: &str, value: Value) {
+        if self.alternatives.contains_key(name) {
+            Rc::make_mut(&mut self.alternatives).remove(name);
+        }
+        match value {
+            Value::Array(items) if name == POSITIONAL => {
+                self.positional = Some(Rc::new(items.into_iter().map(|(_, item)| item).collect()));
+            }
+            value => {
+                Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    /// Sets `$0` and the positional parameters.
+    pub fn set_positional(&mut self, items: Vec<String>) {
+        if self.alternatives.contains_key(POSITIONAL) {
+            Rc::make_mut(&mut self.alternatives).remove(POSITIONAL);
+        }
+        self.positional = Some(Rc::new(items));
+    }
+
+    /// The positional parameters as a value.
+    pub fn positional_value(&self) -> Option<Value> {
+        let items = self.positional.as_ref()?;
+        Some(Value::Array(items.iter().enumerate().map(|(i, item)| (i.to_string(), item.clone())).collect()))
+    }
+
+    /// All values that a variable may hold here.
+    pub fn values(&self, name: &str) -> Vec<Value> {
+        let first = if name == POSITIONAL { self.positional_value() } else { self.variables.get(name).cloned() };
+        first.into_iter().chain(self.alternatives.get(name).cloned().unwrap_or_default()).collect()
+    }
+
+    /// Another directory that the shell may be in.
+    pub fn may_be_in(&mut self, cwd: String) {
+        if self.cwd != cwd && !self.other_cwds.contains(&cwd) && self.other_cwds.len() < OTHERS {
+            self.other_cwds.push(cwd);
+        }
+    }
+
+    /// Whether nothing differs that a further turn of a loop could see.
+    pub fn same(&self, other: &Env) -> bool {
+        fn equal<T: PartialEq>(a: &Rc<T>, b: &Rc<T>) -> bool {
+            Rc::ptr_eq(a, b) || a == b
+        }
+        self.cwd == other.cwd
+            && self.other_cwds == other.other_cwds
+            && self.stdin == other.stdin
+            && self.positional == other.positional
+            && self.traps == other.traps
+            && self.functions.len() == other.functions.len()
+            && equal(&self.descriptors, &other.descriptors)
+            && equal(&self.alternatives, &other.alternatives)
+            && equal(&self.variables, &other.variables)
+    }
+
+    /// Joins all but the variables: either state may be the shell's.
+    pub fn join_rest(&mut self, other: &Env) {
+        for cwd in std::iter::once(&other.cwd).chain(&other.other_cwds) {
+            self.may_be_in(cwd.clone());
+        }
+        if !Rc::ptr_eq(&self.functions, &other.functions) {
+            self.join_functions(other);
+        }
+        if !Rc::ptr_eq(&self.exported, &other.exported) {
+            Rc::make_mut(&mut self.exported).extend(other.exported.iter().cloned());
+        }
+        if !Rc::ptr_eq(&self.aliases, &other.aliases) {
+            let aliases = Rc::make_mut(&mut self.aliases);
+            for (name, text) in other.aliases.iter() {
+                aliases.entry(name.clone()).or_insert_with(|| text.clone());
+            }
+        }
+        if self.traps != other.traps {
+            let traps = Rc::make_mut(&mut self.traps);
+            for text in other.traps.iter() {
+                if !traps.contains(text) {
+                    traps.push(text.clone());
+                }
+            }
+        }
+        // The input that was read less gives more to judge.
+        let len = |stdin: &Option<Rc<str>>| stdin.as_ref().map_or(0, |text| text.len());
+        if len(&other.stdin) > len(&self.stdin) {
+            self.stdin = other.stdin.clone();
+        }
+        self.expand_aliases |= other.expand_aliases;
+    }
+
+    fn join_functions(&mut self, other: &Env) {
+        let names: Vec<String> = self.functions.keys().chain(other.functions.keys()).cloned().collect();
+        let none = vec![None];
+        for name in names {
+            let theirs = other.functions.get(&name).unwrap_or(&none);
+            let mine = Rc::make_mut(&mut self.functions).entry(name).or_insert_with(|| none.clone());
+            for body in theirs {
+                let known = mine.iter().any(|own| match (own, body) {
+                    (Some(own), Some(body)) => Rc::ptr_eq(own, body),
+                    (None, None) => true,
+                    _ => false,
+                });
+                if !known && mine.len() < OTHERS {
+                    mine.push(body.clone());
+                }
+            }
+        }
+    }
+
+    /// One more value that a variable may hold; false where there are too many.
+    pub fn add_alternative(&mut self, name: &str, value: Value) -> bool {
+        let same = if name == POSITIONAL {
+            self.positional_value().as_ref() == Some(&value)
+        } else {
+            self.variables.get(name) == Some(&value)
+        };
+        if same {
+            return true;
+        }
+        let others = Rc::make_mut(&mut self.alternatives).entry(name.to_owned()).or_default();
+        if others.contains(&value) {
+            return true;
+        }
+        if others.len() >= ALTERNATIVES {
+            return false;
+        }
+        others.push(value);
+        true
+    }
+
+    pub fn set_text(&mut self, name: &str, value: impl Into<String>) {
+        self.set(name, Value::Text(value.into()));
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let name = self.references.get(name).map_or(name, String::as_str);
+        self.variables.get(name)
+    }
+}

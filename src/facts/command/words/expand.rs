@@ -1,0 +1,700 @@
+//! Words to fields: every expansion of bash, on abstract text.
+
+use super::braces;
+use super::text::{
+    CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_unknown, inert, is_known, matches_within, taint,
+};
+use crate::facts::command::grammar::syntax::{Parameter, Part, Span, Word};
+use crate::facts::command::shell::env::Value;
+use crate::facts::command::shell::walk::Walker;
+
+/// One argument after all expansions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub text: String,
+    pub span: Span,
+}
+
+/// Fields under construction.
+struct Fields {
+    done: Vec<Field>,
+    current: String,
+    /// Something (perhaps an empty quote) makes the current field exist.
+    started: bool,
+    span: Span,
+    /// Whether unquoted expansions are split and globs are alive.
+    split: bool,
+    separators: String,
+    /// Blanks ended the last field: a separator that is none belongs to the same end.
+    after_blanks: bool,
+}
+
+impl Fields {
+    fn push(&mut self, text: &str) {
+        self.started = true;
+        self.current.push_str(text);
+    }
+
+    fn push_split(&mut self, text: &str) {
+        if !self.split {
+            self.push(text);
+            return;
+        }
+        for c in text.chars() {
+            if !self.separators.contains(c) {
+                self.started = true;
+                self.current.push(glob_char(c));
+            } else if c.is_ascii_whitespace() {
+                self.after_blanks |= self.started;
+                self.end();
+            } else if self.started || self.after_blanks {
+                self.end();
+                self.after_blanks = false;
+            } else {
+                // Nothing between two separators, unless they are blanks, is an empty field.
+                self.done.push(Field { text: String::new(), span: self.span.clone() });
+            }
+            self.after_blanks &= !self.started;
+        }
+    }
+
+    fn end(&mut self) {
+        if self.started {
+            self.started = false;
+            let text = finish(std::mem::take(&mut self.current));
+            self.done.push(Field { text, span: self.span.clone() });
+        }
+    }
+}
+
+/// Settles what only a whole field can tell: brackets that are not closed, parameters that are most likely empty.
+fn finish(mut text: String) -> String {
+    if text.contains(OPEN) || text.contains(CLOSE) {
+        let closed = text.find(OPEN).is_some_and(|open| text.rfind(CLOSE).is_some_and(|close| close > open));
+        if !closed {
+            text = text.replace(OPEN, "[").replace(CLOSE, "]");
+        }
+    }
+    if text.contains(MAYBE) {
+        let rest = text.replace(MAYBE, "");
+        text = if rest.is_empty() { UNKNOWN.to_string() } else { rest };
+    }
+    text
+}
+
+/// What a parameter holds.
+pub(crate) enum Held {
+    Text(String),
+    /// `$@` and `${a[@]}`; joined into one where `star` and quoted.
+    List {
+        items: Vec<String>,
+        star: bool,
+    },
+    Unset,
+    Unknown,
+}
+
+impl Walker<'_> {
+    /// All the fields of a command's words.
+    pub(crate) fn expand(&mut self, words: &[Word]) -> Vec<Field> {
+        let mut fields = Vec::with_capacity(words.len());
+        for word in words {
+            self.expand_word(word, &mut fields);
+            if fields.len() > self.limits.words {
+                self.limited("words");
+                fields.truncate(self.limits.words);
+                break;
+            }
+        }
+        fields
+    }
+
+    fn expand_word(&mut self, word: &Word, out: &mut Vec<Field>) {
+        if let [Part::Literal(text)] = word.parts.as_slice()
+            && !text.contains(['~', '{', '*', '?', '[', ']', MAYBE])
+        {
+            out.push(Field { text: text.clone(), span: word.span.clone() });
+            return;
+        }
+        let mut fields = self.fields(word.span.clone(), true);
+        match braces::expand(&word.parts, self.limits.words) {
+            None => self.parts(&word.parts, false, true, &mut fields),
+            Some((variants, complete)) => {
+                if !complete {
+                    self.limited("brace expansion");
+                }
+                for parts in variants {
+                    self.parts(&parts, false, true, &mut fields);
+                    fields.end();
+                }
+            }
+        }
+        fields.end();
+        out.append(&mut fields.done);
+    }
+
+    fn fields(&self, span: Span, split: bool) -> Fields {
+        let separators = match self.env.get("IFS") {
+            Some(Value::Text(text)) => text.clone(),
+            _ => " \t\n".to_owned(),
+        };
+        Fields {
+            done: Vec::new(),
+            current: String::new(),
+            started: false,
+            span,
+            split,
+            separators,
+            after_blanks: false,
+        }
+    }
+
+    /// A word as one text: assignments, redirect targets, here-strings, `case` subjects.
+    pub(crate) fn text(&mut self, word: &Word) -> String {
+        if let [Part::Literal(text)] = word.parts.as_slice()
+            && !text.contains(['~', MAYBE])
+        {
+            return text.clone();
+        }
+        let mut fields = self.fields(word.span.clone(), false);
+        self.parts(&word.parts, false, true, &mut fields);
+        let text =
+            fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect::<Vec<_>>().join(" ");
+        self.bounded(inert(&finish(text)))
+    }
+
+    /// A word as a pattern: its unquoted globs are alive.
+    pub(crate) fn pattern(&mut self, word: &Word) -> String {
+        let mut fields = self.fields(word.span.clone(), true);
+        fields.separators.clear();
+        self.parts(&word.parts, false, true, &mut fields);
+        finish(fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect())
+    }
+
+    /// Cuts a text that grew beyond its limit; what is cut off is unknown, and said.
+    pub(crate) fn bounded(&mut self, mut text: String) -> String {
+        self.expanded += text.len();
+        let limit = self.text_limit();
+        if text.len() > limit {
+            self.limited("expanded text");
+            let mut end = limit;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push(UNKNOWN);
+        }
+        text
+    }
+
+    /// How long one text may become. Once the command has spent its budget, only short texts are followed.
+    pub(crate) fn text_limit(&self) -> usize {
+        if self.expanded > self.limits.text_in_all { self.limits.text.min(1024) } else { self.limits.text }
+    }
+
+    fn parts(&mut self, parts: &[Part], quoted: bool, head: bool, out: &mut Fields) {
+        for (i, part) in parts.iter().enumerate() {
+            if out.current.len() > self.text_limit() {
+                self.limited("expanded text");
+                out.current.push(UNKNOWN);
+                return;
+            }
+            match part {
+                Part::Literal(text) => {
+                    let rest = match split_at_tilde(text) {
+                        _ if !head || i > 0 => text,
+                        Some((name, value)) if out.split => {
+                            out.push(name);
+                            self.tilde(value, parts.len() == 1, out)
+                        }
+                        _ => self.tilde(text, parts.len() == 1, out),
+                    };
+                    for c in rest.chars() {
+                        out.started = true;
+                        out.current.push(if out.split { glob_char(c) } else { c });
+                    }
+                }
+                Part::Quoted(text) => out.push(text),
+                Part::Double(inner) => {
+                    // `"$@"` of nothing is no field at all.
+                    if !matches!(inner.as_slice(), [Part::Parameter(p)] if p.name == "@" || is_all(p)) {
+                        out.started = true;
+                    }
+                    self.parts(inner, true, false, out);
+                }
+                Part::Parameter(parameter) => self.parameter(parameter, quoted, out),
+                Part::Substitution(list) => {
+                    let text = self.substitution(list);
+                    if quoted { out.push(&text) } else { out.push_split(&text) }
+                }
+                Part::Arithmetic(word) => {
+                    let text = self.arithmetic(word);
+                    out.push(&text);
+                }
+                Part::Process { list, reads } => {
+                    let path = self.process_substitution(list, *reads);
+                    out.push(&path);
+                }
+                Part::Array(words) => {
+                    let fields = self.expand(words);
+                    for field in fields {
+                        out.push(&field.text);
+                        out.end();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Expands a tilde prefix into `out` and gives what follows it.
+    fn tilde<'t>(&mut self, text: &'t str, whole: bool, out: &mut Fields) -> &'t str {
+        let Some(rest) = text.strip_prefix('~') else { return text };
+        let (user, tail) = rest.find('/').map_or((rest, ""), |i| rest.split_at_checked(i).unwrap_or((rest, "")));
+        if tail.is_empty() && !whole {
+            return text;
+        }
+        let home = match user {
+            "" => self.home(),
+            "+" => self.env.cwd.clone(),
+            "-" => self.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
+            "root" => "/root".to_owned(),
+            _ if user.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) => format!("/home/{user}"),
+            _ => return text,
+        };
+        out.push(&home);
+        tail
+    }
+
+    pub(crate) fn home(&self) -> String {
+        match self.env.get("HOME") {
+            Some(Value::Text(text)) => text.clone(),
+            _ => self.here.home.to_string_lossy().into_owned(),
+        }
+    }
+
+    // Parameters.
+
+    fn parameter(&mut self, parameter: &Parameter, quoted: bool, out: &mut Fields) {
+        let held = self.held(parameter);
+        let held = match self.operate(parameter, held) {
+            Held::Text(text) => {
+                self.expanded += text.len();
+                if text.len() > self.text_limit() {
+                    self.limited("expanded text");
+                    Held::Unknown
+                } else {
+                    Held::Text(text)
+                }
+            }
+            held => held,
+        };
+        match held {
+            Held::Unset => {
+                if quoted {
+                    out.push("");
+                }
+            }
+            Held::Unknown => out.push(&UNKNOWN.to_string()),
+            Held::Text(text) if quoted => out.push(&text),
+            Held::Text(text) => out.push_split(&text),
+            Held::List { items, star: true } if quoted => {
+                let separator = out.separators.chars().next().map(String::from).unwrap_or_default();
+                out.push(&items.join(&separator));
+            }
+            Held::List { items, .. } => {
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.end();
+                    }
+                    if quoted { out.push(item) } else { out.push_split(item) }
+                }
+            }
+        }
+    }
+
+    fn held(&mut self, parameter: &Parameter) -> Held {
+        if parameter.indirect {
+            return self.indirect(parameter);
+        }
+        let index = parameter.index.as_ref().map(|word| self.text(word));
+        let Some(text) = index else { return self.variable(&parameter.name, None) };
+        match self.variable(&parameter.name, Some(&text)) {
+            Held::Unset | Held::Unknown if !parameter.name.is_empty() => {
+                let index = self.index(&text);
+                self.variable(&parameter.name, Some(&index))
+            }
+            held => held,
+        }
+    }
+
+    /// `${!name}` is the variable that `name` names; `${!name[@]}` are its keys.
+    fn indirect(&mut self, parameter: &Parameter) -> Held {
+        if is_all(parameter) {
+            return match self.env.get(&parameter.name) {
+                Some(Value::Array(items)) => {
+                    Held::List { items: items.iter().map(|(key, _)| key.clone()).collect(), star: false }
+                }
+                _ => Held::Unknown,
+            };
+        }
+        match self.variable(&parameter.name, None) {
+            Held::Text(name) if is_known(&name) && !name.is_empty() => self.named(&name),
+            _ => Held::Unknown,
+        }
+    }
+
+    /// The variable of a name that is known as text, whose subscript is code.
+    fn named(&mut self, name: &str) -> Held {
+        match name.split_once('[') {
+            Some((_, index)) => {
+                let index = index.trim_end_matches(']').to_owned();
+                let name = self.name_operand(name);
+                let index = if matches!(index.as_str(), "@" | "*") { index } else { self.index(&index) };
+                self.variable(&name, Some(&index))
+            }
+            None => self.variable(name, None),
+        }
+    }
+
+    pub(crate) fn variable(&mut self, name: &str, index: Option<&str>) -> Held {
+        self.note_read(name);
+        if let Some(other) = self.env.references.get(name).filter(|other| other.contains('[')).cloned() {
+            return self.named(&other);
+        }
+        let positional = self.env.positional.clone();
+        match name {
+            "@" | "*" => {
+                return match positional {
+                    Some(items) => Held::List { items: items.iter().skip(1).cloned().collect(), star: name == "*" },
+                    None => Held::Text(MAYBE.to_string()),
+                };
+            }
+            "#" => {
+                let count = positional.map(|items| items.len().saturating_sub(1).to_string());
+                return Held::Text(count.unwrap_or_else(|| TOKEN.to_string()));
+            }
+            "?" | "$" | "!" | "-" => return Held::Text(TOKEN.to_string()),
+            _ => {}
+        }
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            return match (positional, name.parse::<usize>()) {
+                (Some(items), Ok(n)) => items.get(n).map_or(Held::Unset, |item| Held::Text(item.clone())),
+                (None, Ok(0)) => Held::Text("bash".to_owned()),
+                _ => Held::Text(MAYBE.to_string()),
+            };
+        }
+        match (self.env.get(name), index) {
+            (Some(Value::Unset), _) => Held::Unset,
+            (Some(Value::Array(items)), Some("@" | "*")) => {
+                Held::List { items: items.iter().map(|(_, value)| value.clone()).collect(), star: index == Some("*") }
+            }
+            (Some(Value::Array(items)), index) => item(items, index.unwrap_or("0")),
+            (Some(Value::Text(text)), None | Some("0" | "@" | "*")) => Held::Text(text.clone()),
+            (Some(Value::Text(_)), Some(_)) => Held::Unset,
+            (None, _) => self.inherited(name),
+        }
+    }
+
+    /// Variables that a session has without setting them.
+    fn inherited(&self, name: &str) -> Held {
+        let text = match name {
+            "HOME" => self.home(),
+            "PWD" => self.env.cwd.clone(),
+            "OLDPWD" => match &self.env.old_cwd {
+                Some(cwd) => cwd.clone(),
+                None => return Held::Unknown,
+            },
+            "USER" | "LOGNAME" => match self.here.home.file_name() {
+                Some(name) => name.to_string_lossy().into_owned(),
+                None => return Held::Unknown,
+            },
+            "SHELL" | "BASH" => "/bin/bash".to_owned(),
+            "IFS" => " \t\n".to_owned(),
+            "PATH" => "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+            "PPID" => super::text::KEEPER.to_string(),
+            "UID" | "EUID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "HOSTNAME" | "EPOCHSECONDS"
+            | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "BASH_VERSION" | "COLUMNS" | "LINES" => TOKEN.to_string(),
+            _ => return Held::Unknown,
+        };
+        Held::Text(text)
+    }
+
+    fn operate(&mut self, parameter: &Parameter, held: Held) -> Held {
+        if parameter.length {
+            return Held::Text(match held {
+                Held::Text(text) if is_known(&text) => text.chars().count().to_string(),
+                Held::List { items, .. } => items.len().to_string(),
+                Held::Unset => "0".to_owned(),
+                _ => TOKEN.to_string(),
+            });
+        }
+        match parameter.operator {
+            "" => held,
+            ":-" | "-" | ":=" | "=" | ":?" | "?" | ":+" | "+" => self.test_operator(parameter, held),
+            "?unknown" => {
+                if let Some(word) = &parameter.argument {
+                    self.text(word);
+                }
+                Held::Unknown
+            }
+            _ => self.string_operator(parameter, held),
+        }
+    }
+
+    fn test_operator(&mut self, parameter: &Parameter, held: Held) -> Held {
+        let colon = parameter.operator.starts_with(':');
+        let absent = match &held {
+            Held::Unset => Some(true),
+            Held::Unknown => None,
+            Held::Text(text) if text.contains(MAYBE) => None,
+            Held::Text(text) => Some(colon && text.is_empty()),
+            Held::List { items, .. } => Some(items.is_empty()),
+        };
+        // The argument is only evaluated where it may be used; its commands only run then.
+        let wanted = match parameter.operator.trim_start_matches(':') {
+            "+" => absent != Some(true),
+            _ => absent != Some(false),
+        };
+        let argument = match (&parameter.argument, wanted) {
+            (Some(word), true) => self.text(word),
+            _ => String::new(),
+        };
+        match parameter.operator.trim_start_matches(':') {
+            "+" if wanted => Held::Text(argument),
+            "+" => Held::Unset,
+            "?" => held,
+            operator if wanted => {
+                if operator == "=" {
+                    self.env.set_text(&parameter.name, argument.clone());
+                }
+                Held::Text(argument)
+            }
+            _ => held,
+        }
+    }
+
+    fn string_operator(&mut self, parameter: &Parameter, held: Held) -> Held {
+        let argument = match &parameter.argument {
+            Some(word) if parameter.operator == ":" => self.arithmetic(word),
+            Some(word) => self.pattern(word),
+            None => String::new(),
+        };
+        let second = match &parameter.second {
+            Some(word) if parameter.operator == ":" => Some(self.arithmetic(word)),
+            Some(word) => Some(self.text(word)),
+            None => None,
+        };
+        match held {
+            Held::List { items, star } if parameter.operator == ":" => {
+                // For `$@` index 0 is `$0`; for arrays it is the first element.
+                let parameters = parameter.name == "@" || parameter.name == "*";
+                let (from, to) = slice(&argument, second.as_deref(), items.len() + usize::from(parameters));
+                let from = if parameters { from.saturating_sub(1) } else { from };
+                Held::List { items: items.into_iter().skip(from).take(to).collect(), star }
+            }
+            Held::List { items, star } => {
+                let items = items.iter().map(|item| self.transform(parameter, item, &argument, second.as_deref()));
+                Held::List { items: items.collect(), star }
+            }
+            Held::Text(text) => Held::Text(self.transform(parameter, &text, &argument, second.as_deref())),
+            other => other,
+        }
+    }
+
+    fn transform(&mut self, parameter: &Parameter, text: &str, argument: &str, second: Option<&str>) -> String {
+        if parameter.operator == "@" {
+            return match argument {
+                "P" => self.prompt(text),
+                "E" => ansi_c(text),
+                "U" => text.to_uppercase(),
+                "u" => upper_first(text),
+                "L" => text.to_lowercase(),
+                "Q" if is_known(text) && !text.contains(char::is_control) => {
+                    format!("'{}'", text.replace('\'', r"'\''"))
+                }
+                _ if has_unknown(text) => text.to_owned(),
+                _ => UNKNOWN.to_string(),
+            };
+        }
+        if has_unknown(text) {
+            return keep_prefix(text, parameter.operator);
+        }
+        match parameter.operator {
+            operator @ ("#" | "##" | "%" | "%%" | "/" | "//" | "/#" | "/%") => {
+                let mut left = PATTERN_WORK.saturating_sub(self.pattern_work);
+                let all = left;
+                let changed = match operator {
+                    "#" => strip_prefix(text, argument, false, &mut left),
+                    "##" => strip_prefix(text, argument, true, &mut left),
+                    "%" => strip_suffix(text, argument, false, &mut left),
+                    "%%" => strip_suffix(text, argument, true, &mut left),
+                    _ => replace(text, argument, second.unwrap_or_default(), operator, self.text_limit(), &mut left),
+                };
+                self.pattern_work += all - left;
+                changed.unwrap_or_else(|| {
+                    self.limited("work of matching patterns");
+                    UNKNOWN.to_string()
+                })
+            }
+            "^^" => text.to_uppercase(),
+            ",," => text.to_lowercase(),
+            "^" => upper_first(text),
+            "," => lower_first(text),
+            ":" => {
+                let (from, len) = slice(argument, second, text.chars().count());
+                text.chars().skip(from).take(len).collect()
+            }
+            _ => UNKNOWN.to_string(),
+        }
+    }
+
+    // Arithmetic.
+
+    /// Runs the commands inside an arithmetic expression; the value where it is simple.
+    pub(crate) fn arithmetic(&mut self, word: &Word) -> String {
+        let text = self.text(word);
+        self.arithmetic_text(&text)
+    }
+}
+
+/// An item of an array; unknown where its index, or that of any item, is.
+fn item(items: &[(String, String)], index: &str) -> Held {
+    let numeric = |text: &str| text.parse::<i64>().ok();
+    let index = match numeric(index) {
+        Some(back) if back < 0 => {
+            let last = items.iter().filter_map(|(key, _)| numeric(key)).max();
+            last.map_or_else(String::new, |last| (last + 1).saturating_add(back).to_string())
+        }
+        _ => index.to_owned(),
+    };
+    match items.iter().rfind(|(key, _)| *key == index) {
+        Some((_, value)) => Held::Text(value.clone()),
+        None if !is_known(&index) || items.iter().any(|(key, _)| !is_known(key)) => Held::Unknown,
+        None if numeric(&index).is_none() && !index.is_empty() => Held::Unknown,
+        None => Held::Unset,
+    }
+}
+
+/// `NAME=` and what follows, where that starts with a tilde: arguments that look like assignments have their tilde
+/// expanded too.
+fn split_at_tilde(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if named && value.starts_with('~') { text.split_at_checked(name.len() + 1) } else { None }
+}
+
+fn is_all(parameter: &Parameter) -> bool {
+    parameter.index.as_ref().and_then(Word::literal).is_some_and(|index| index == "@" || index == "*")
+}
+
+/// What is left of a text with unknown parts after an operator: its kind of unknown, at least.
+fn keep_prefix(text: &str, operator: &str) -> String {
+    match operator {
+        // Cutting at the end keeps the beginning.
+        "%" | "%%" => text.chars().take_while(|c| *c != UNKNOWN).collect::<String>() + &taint(text),
+        _ => taint(text),
+    }
+}
+
+/// Steps that all patterns of a command may take against the texts that they cut.
+const PATTERN_WORK: usize = 4_000_000;
+
+fn boundaries(text: &str) -> Vec<usize> {
+    text.char_indices().map(|(i, _)| i).chain([text.len()]).collect()
+}
+
+fn strip_prefix(text: &str, pattern: &str, longest: bool, work: &mut usize) -> Option<String> {
+    let mut ends = boundaries(text);
+    if longest {
+        ends.reverse();
+    }
+    for end in ends {
+        if let (Some(head), Some(tail)) = (text.get(..end), text.get(end..))
+            && matches_within(pattern, head, work)?
+        {
+            return Some(tail.to_owned());
+        }
+    }
+    Some(text.to_owned())
+}
+
+fn strip_suffix(text: &str, pattern: &str, longest: bool, work: &mut usize) -> Option<String> {
+    let mut starts = boundaries(text);
+    if !longest {
+        starts.reverse();
+    }
+    for start in starts {
+        if let (Some(head), Some(tail)) = (text.get(..start), text.get(start..))
+            && matches_within(pattern, tail, work)?
+        {
+            return Some(head.to_owned());
+        }
+    }
+    Some(text.to_owned())
+}
+
+/// `None` where the result is longer than `limit`, or the work too much.
+fn replace(
+    text: &str,
+    pattern: &str,
+    replacement: &str,
+    operator: &str,
+    limit: usize,
+    work: &mut usize,
+) -> Option<String> {
+    *work = work.checked_sub(text.len() + pattern.len())?;
+    if is_known(pattern) {
+        return Some(match operator {
+            _ if pattern.is_empty() => text.to_owned(),
+            "//" => {
+                let added = text.matches(pattern).count().saturating_mul(replacement.len());
+                if text.len().saturating_add(added) > limit.saturating_mul(2) {
+                    return None;
+                }
+                text.replace(pattern, replacement)
+            }
+            "/#" => text.strip_prefix(pattern).map_or(text.to_owned(), |rest| format!("{replacement}{rest}")),
+            "/%" => text.strip_suffix(pattern).map_or(text.to_owned(), |rest| format!("{rest}{replacement}")),
+            _ => text.replacen(pattern, replacement, 1),
+        });
+    }
+    // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
+    let mut out = String::with_capacity(text.len());
+    let mut done = false;
+    for c in text.chars() {
+        if !done && pattern != STAR.to_string() && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
+            out.push_str(replacement);
+            done = operator == "/";
+            if out.len() > limit.saturating_mul(2) {
+                return None;
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Some(out)
+}
+
+fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Offset and length of `${name:offset:length}`, negative ones counted from the end.
+fn slice(offset: &str, length: Option<&str>, total: usize) -> (usize, usize) {
+    let total_i = i64::try_from(total).unwrap_or(i64::MAX);
+    let offset = offset.trim().parse::<i64>().unwrap_or(0);
+    let from = if offset < 0 { (total_i + offset).max(0) } else { offset.min(total_i) };
+    let len = match length.map(|text| text.trim().parse::<i64>()) {
+        Some(Ok(n)) if n < 0 => (total_i + n - from).max(0),
+        Some(Ok(n)) => n,
+        _ => total_i,
+    };
+    (usize::try_from(from).unwrap_or(0), usize::try_from(len).unwrap_or(0))
+}
