@@ -152,7 +152,7 @@ fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
 fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
     definition.subjects.iter().find_map(|subject| match subject {
         Subject::Command { argument } => call.text(argument),
-        Subject::Path { .. } => None,
+        Subject::Path { .. } | Subject::Tree { .. } => None,
     })
 }
 

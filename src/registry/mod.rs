@@ -89,7 +89,7 @@ impl Registry {
         }
         let validator = Arc::new(compile(definition)?);
         for subject in definition.subjects {
-            let (Subject::Path { argument, .. } | Subject::Command { argument }) = subject;
+            let (Subject::Path { argument, .. } | Subject::Tree { argument } | Subject::Command { argument }) = subject;
             if definition.parameters.pointer(&format!("/properties/{argument}")).is_none() {
                 return Err(RegisterError::Subject { tool: name, argument });
             }

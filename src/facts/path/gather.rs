@@ -68,16 +68,16 @@ fn named<'a>(resolver: &Resolver, call: &'a Call, definition: &Definition) -> Ve
     let mut named = Vec::new();
     let mut runs_command = false;
     for subject in definition.subjects {
-        match subject {
-            Subject::Path { argument, access } => {
-                let given = match call.arguments.get(*argument) {
+        match subject.path() {
+            Some((argument, access)) => {
+                let given = match call.arguments.get(argument) {
                     None => Ok(Cow::Borrowed(".")),
                     Some(Value::String(given)) => Ok(Cow::Borrowed(given.as_str())),
                     Some(other) => Err(other),
                 };
-                named.push((*argument, given, *access));
+                named.push((argument, given, access));
             }
-            Subject::Command { .. } => runs_command = true,
+            None => runs_command = true,
         }
     }
     if runs_command && call.cwd != resolver.workspace() {

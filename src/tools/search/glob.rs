@@ -29,7 +29,7 @@ pub fn glob() -> Arc<dyn Tool> {
         }),
         sensitivity: Sensitivity::Safe,
         groups: &[],
-        subjects: &[Subject::Path { argument: "path", access: Access::Read }],
+        subjects: &[Subject::Tree { argument: "path" }],
         max_output: 50 * 1024,
     };
     Arc::new(PathTool { definition, run })
