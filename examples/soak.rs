@@ -102,7 +102,7 @@ fn differential(arguments: &Differential) -> Result<ExitCode, Failure> {
     };
     let launcher = Launcher::new()?;
     let confine = |dir: &Path, argv: &[String], timeout| confined(&launcher, dir, argv, timeout);
-    let base = tempfile::tempdir()?;
+    let base = tempfile::tempdir_in(differential::ground())?;
     let report = differential::run(&guard, &options, base.path(), &confine)?;
     println!("{}", report.table);
     for finding in &report.findings {

@@ -1,14 +1,16 @@
 //! What bash does: scripts run in real bash, many in one confined run, with a `PATH` of programs that only record.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Programs that only record. By the second letter: `pf` fails, `po` prints.
 pub(super) const STUBS: &[&str] = &["pa", "pb", "pc", "pd", "pe", "pf", "po", "p-q", "p.x"];
@@ -55,17 +57,34 @@ pub struct Started {
 pub struct Yard<'c> {
     base: PathBuf,
     confine: &'c Confine<'c>,
+    /// Places that are as [`furnish`] left them.
+    clean: RefCell<BTreeSet<usize>>,
 }
 
 impl<'c> Yard<'c> {
     /// Sets up `base`, which must be empty and absolute.
     pub fn new(base: &Path, confine: &'c Confine<'c>) -> io::Result<Self> {
-        let base = base.canonicalize()?;
-        let bin = base.join("bin");
+        let yard = Yard { base: base.canonicalize()?, confine, clean: RefCell::default() };
+        yard.equip()?;
+        Ok(yard)
+    }
+
+    /// Puts there what the scripts share, and nothing else.
+    fn equip(&self) -> io::Result<()> {
+        self.clean.borrow_mut().clear();
+        for entry in fs::read_dir(&self.base)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+        }
+        fs::create_dir(self.base.join("w"))?;
+        fs::write(self.base.join("driver.sh"), include_str!("driver.sh"))?;
+        for name in ["scripts", "log", "mark"] {
+            fs::write(self.base.join(name), "")?;
+        }
+        let bin = self.base.join("bin");
         fs::create_dir(&bin)?;
-        fs::write(base.join("driver.sh"), include_str!("driver.sh"))?;
         let stub = bin.join(STUBS[0]);
-        compile(&stub)?;
+        compile(&stub, &self.base.join("log"))?;
         for name in STUBS.iter().skip(1).chain(ALSO_STUBS) {
             fs::hard_link(&stub, bin.join(name))?;
         }
@@ -75,35 +94,58 @@ impl<'c> Yard<'c> {
             let found = ["/usr/bin", "/bin"].iter().map(|dir| Path::new(dir).join(target)).find(|path| path.exists());
             symlink(found.ok_or_else(|| io::Error::other(format!("`{target}` is not installed")))?, bin.join(name))?;
         }
-        Ok(Yard { base, confine })
+        ["bin", "bin/pa", "driver.sh"].iter().try_for_each(|name| untouch(&self.base.join(name)))
     }
 
-    /// Where the script of this number runs.
+    /// Where the script of this number runs: below a directory of its own, so that `..` is its own too.
     pub fn place(&self, number: usize) -> PathBuf {
+        self.around(number).join("d")
+    }
+
+    fn around(&self, number: usize) -> PathBuf {
         self.base.join("w").join(number.to_string())
     }
 
     /// Runs scripts one after the other; one answer for each.
     pub fn run(&self, scripts: &[String]) -> io::Result<Vec<Seen>> {
         let mut seen = vec![Seen::default(); scripts.len()];
-        let mut first = 0;
-        while first < scripts.len() {
-            first = self.run_from(scripts, first, &mut seen)?;
-        }
+        self.run_range(scripts, 0..scripts.len(), &mut seen)?;
         Ok(seen)
     }
 
-    /// Runs scripts until the last, or until one hangs; gives the one to go on with.
-    fn run_from(&self, scripts: &[String], first: usize, seen: &mut [Seen]) -> io::Result<usize> {
-        let _ = fs::remove_dir_all(self.base.join("w"));
-        fs::create_dir(self.base.join("w"))?;
+    fn run_range(&self, scripts: &[String], range: Range<usize>, seen: &mut [Seen]) -> io::Result<()> {
+        let mut first = range.start;
+        let mut strays = Vec::new();
+        while first < range.end && strays.is_empty() {
+            (first, strays) = self.run_from(scripts, first..range.end, seen)?;
+        }
+        if strays.is_empty() {
+            return Ok(());
+        }
+        // A script wrote where all of them may look: whose it is shows where it runs alone, and nothing of it stays.
+        self.equip()?;
+        seen.get_mut(range.clone()).into_iter().flatten().for_each(|seen| *seen = Seen::default());
+        let middle = range.start + range.len() / 2;
+        if middle == range.start {
+            let alone = self.run_from(scripts, range.clone(), seen)?.1;
+            seen.get_mut(range.start).into_iter().for_each(|seen| seen.written.extend(alone.iter().cloned()));
+            return self.equip();
+        }
+        self.run_range(scripts, range.start..middle, seen)?;
+        self.run_range(scripts, middle..range.end, seen)
+    }
+
+    /// Runs scripts until the last, or until one hangs; gives the one to go on with, and files that are nobody's.
+    fn run_from(&self, scripts: &[String], range: Range<usize>, seen: &mut [Seen]) -> io::Result<(usize, Vec<String>)> {
+        let first = range.start;
         let mut text = Vec::new();
-        for (number, script) in scripts.iter().enumerate().skip(first) {
+        for (number, script) in scripts.iter().enumerate().take(range.end).skip(first) {
             text.extend(script.bytes().filter(|byte| *byte != 0).chain([0]));
             self.furnish(number)?;
         }
         fs::write(self.base.join("scripts"), text)?;
         fs::write(self.base.join("log"), "")?;
+        ["", "w"].iter().try_for_each(|name| untouch(&self.base.join(name)))?;
         let base = self.base.to_str().ok_or_else(|| io::Error::other("the directory's name is not UTF-8"))?;
         let argv = ["bash", "--norc", &format!("{base}/driver.sh"), base, &first.to_string()].map(str::to_owned);
         (self.confine)(&self.base, &argv, PATIENCE)?;
@@ -115,56 +157,103 @@ impl<'c> Yard<'c> {
         if !ended && let Some(seen) = seen.get_mut(last) {
             seen.hung = true;
         }
-        Ok(last + 1)
+        Ok((last + 1, self.strays()?))
     }
 
     fn furnish(&self, number: usize) -> io::Result<()> {
+        if !self.clean.borrow_mut().insert(number) {
+            return Ok(());
+        }
         let place = self.place(number);
-        fs::create_dir(&place)?;
+        fs::create_dir_all(&place)?;
         for (name, text) in FILES {
             let path = place.join(name);
             if name.ends_with('/') { fs::create_dir(path)? } else { fs::write(path, text)? }
         }
-        Ok(())
+        self.furniture(number).try_for_each(|path| untouch(&path))
     }
 
-    /// Files that are not as [`Self::furnish`] left them.
-    fn changes(&self, number: usize) -> io::Result<Vec<String>> {
+    fn furniture(&self, number: usize) -> impl Iterator<Item = PathBuf> {
         let place = self.place(number);
-        let mut found = BTreeMap::new();
-        list(&place, &mut found)?;
-        let as_made = |path: &Path, size: u64| {
-            let made = FILES.iter().find(|(name, _)| Path::new(name) == path.strip_prefix(&place).unwrap_or(path));
-            made.is_some_and(|(_, text)| text.len() as u64 == size)
-        };
-        Ok(found
-            .into_iter()
-            .filter(|(path, size)| !as_made(path, *size))
-            .map(|(path, _)| text(path.as_os_str().as_bytes()))
-            .collect())
+        let files: Vec<PathBuf> = FILES.iter().map(|(name, _)| place.join(name)).collect();
+        [self.around(number), place].into_iter().chain(files)
+    }
+
+    /// Files that are not as [`Self::furnish`] left them. Their place is cleared.
+    fn changes(&self, number: usize) -> io::Result<Vec<String>> {
+        if self.furniture(number).all(|path| is_untouched(&path)) {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        touched(&self.around(number), &mut found)?;
+        fs::remove_dir_all(self.around(number))?;
+        self.clean.borrow_mut().remove(&number);
+        Ok(found)
+    }
+
+    /// What was written outside of the places of scripts.
+    fn strays(&self) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for name in ["", "w", "bin"] {
+            let directory = self.base.join(name);
+            if is_untouched(&directory) {
+                continue;
+            }
+            for entry in fs::read_dir(&directory)? {
+                let entry = entry?;
+                let own = match name {
+                    "w" => entry.file_name().to_str().is_some_and(|name| name.parse::<usize>().is_ok()),
+                    "" => OWN.iter().any(|own| entry.file_name() == *own),
+                    _ => entry.metadata()?.nlink() > 1 || entry.file_type()?.is_symlink(),
+                };
+                if !own {
+                    found.push(text(entry.path().as_os_str().as_bytes()));
+                }
+            }
+        }
+        let shared = ["bin/pa", "driver.sh"].map(|name| self.base.join(name));
+        found.extend(shared.iter().filter(|path| !is_untouched(path)).map(|path| text(path.as_os_str().as_bytes())));
+        Ok(found)
     }
 }
 
-/// All files below a directory, with their sizes.
-fn list(directory: &Path, found: &mut BTreeMap<PathBuf, u64>) -> io::Result<()> {
+/// What a yard itself has.
+const OWN: &[&str] = &["bin", "driver.sh", "log", "mark", "scripts", "w"];
+
+/// The time of files that nobody wrote to, and of directories in which nothing was made.
+fn before() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
+}
+
+fn untouch(path: &Path) -> io::Result<()> {
+    fs::File::open(path)?.set_modified(before())
+}
+
+fn is_untouched(path: &Path) -> bool {
+    path.symlink_metadata().and_then(|meta| meta.modified()).is_ok_and(|time| time == before())
+}
+
+/// All files below a directory that were made or written to.
+fn touched(directory: &Path, found: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let meta = entry.metadata()?;
-        if meta.is_dir() {
-            list(&entry.path(), found)?;
-        } else {
-            found.insert(entry.path(), meta.size());
+        if entry.file_type()?.is_dir() {
+            touched(&entry.path(), found)?;
+        } else if !is_untouched(&entry.path()) {
+            found.push(text(entry.path().as_os_str().as_bytes()));
         }
     }
     Ok(())
 }
 
-fn compile(to: &Path) -> io::Result<()> {
+fn compile(to: &Path, log: &Path) -> io::Result<()> {
     let source = to.with_extension("c");
     fs::write(&source, include_str!("stub.c"))?;
-    let compiled = ["-static", "-O1"].into_iter().any(|flag| {
+    let log = format!("-DLOG=\"{}\"", log.display());
+    let bare = ["-DBARE", "-static", "-nostdlib", "-fno-builtin", "-fno-stack-protector"];
+    let compiled = [&bare[..], &["-static"], &[]].into_iter().any(|flags| {
         let mut cc = Command::new("cc");
-        cc.args([flag, "-O1", "-o"]).arg(to).arg(&source).stdout(Stdio::null()).stderr(Stdio::null());
+        cc.args(flags).args(["-O1", &log, "-o"]).arg(to).arg(&source).stdout(Stdio::null()).stderr(Stdio::null());
         cc.status().is_ok_and(|status| status.success())
     });
     fs::remove_file(&source)?;

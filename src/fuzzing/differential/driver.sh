@@ -7,9 +7,18 @@ BASH_ARGV0=bash
 unset -v OLDPWD
 export PATH HOME
 exec 8<"$base/scripts" </dev/null >/dev/null 2>&1
+# Ends everything where no script began and no program started for a while. Nothing of it shows in `$!`.
+(
+  {
+    exec 9<> <(:)
+    : >"$base/mark"
+    while IFS= read -r -t 10 -u 9; [[ $base/log -nt $base/mark ]]; do : >"$base/mark"; done
+    kill -9 $$
+  } &
+)
 while IFS= read -r -d '' script <&8; do
-  cd "$base/w/$number" || exit 125
-  HOME=$base/w/$number/h
+  cd "$base/w/$number/d" || exit 125
+  HOME=$base/w/$number/d/h
   unset -v OLDPWD
   printf 'S\0%d\0' "$number" >>"$base/log"
   # The substitution ends when nothing that the script started holds its pipe any more.

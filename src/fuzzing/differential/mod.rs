@@ -16,21 +16,21 @@ mod words;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use self::bash::Yard;
-pub use self::bash::{Confine, Seen};
+pub use self::bash::{Confine, Seen, Started};
 pub use self::cover::{Outcome, compare};
 use self::generate::{Cell, Generator};
 pub use self::table::Table;
 use crate::facts::Surroundings;
 use crate::facts::command::Guard;
 
-/// Scripts of one confined run.
-const BATCH: u64 = 250;
+/// Scripts of one confined run, at most.
+const BATCH: u64 = 500;
 /// Findings beyond these are only counted.
 const LISTED: usize = 200;
 
@@ -99,18 +99,19 @@ pub fn run(guard: &Guard, options: &Options, base: &Path, confine: &Confine<'_>)
     let began = Instant::now();
     let generator = Generator { seed: options.seed, lines: &options.lines };
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let batch = (options.scripts / (4 * options.threads.max(1) as u64)).clamp(50, BATCH);
     let shared = Mutex::new(Found::default());
     let work = |thread: usize| -> io::Result<()> {
         let base = base.join(thread.to_string());
         fs::create_dir(&base)?;
         let yard = Yard::new(&base, confine)?;
         loop {
-            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            let first = next.fetch_add(batch, Ordering::Relaxed);
             if first >= options.scripts || began.elapsed() >= options.time || stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let made: Vec<_> =
-                (first..options.scripts.min(first + BATCH)).map(|number| generator.script(number)).collect();
+                (first..options.scripts.min(first + batch)).map(|number| generator.script(number)).collect();
             let scripts: Vec<String> = made.iter().map(|(_, script)| script.clone()).collect();
             let outcomes = judged(guard, &yard, &scripts)?;
             let mut found = Vec::new();
@@ -153,6 +154,17 @@ pub fn run(guard: &Guard, options: &Options, base: &Path, confine: &Confine<'_>)
 /// The script that a run with this seed and these lines has at this place.
 pub fn script(seed: u64, lines: &[String], number: u64) -> String {
     Generator { seed, lines }.script(number).1
+}
+
+/// Where yards are best set up: in memory, where this machine has such a place.
+pub fn ground() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// What bash does with scripts.
+pub fn observe(scripts: &[String], base: &Path, confine: &Confine<'_>) -> io::Result<Vec<Seen>> {
+    Yard::new(base, confine)?.run(scripts)
 }
 
 /// What is not covered of single scripts, such as past findings.
