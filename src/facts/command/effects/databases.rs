@@ -125,13 +125,14 @@ pub(crate) fn is_client(name: &str) -> bool {
 pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
     let mut acts = files::acts(walker, name, args);
     let mut texts: Vec<String> = args.to_vec();
+    let embedded = matches!(name, "sqlite3" | "sqlite" | "duckdb" | "litecli");
     if let Some(input) = walker.env.stdin.as_deref() {
         if input.contains(FETCHED) && !REDIS.contains(&name) {
             acts.push(Act::new("fetch-and-run", Kinds::default()));
         }
         texts.push(input.to_owned());
     }
-    if matches!(name, "sqlite3" | "sqlite" | "duckdb" | "litecli") {
+    if embedded {
         let database: Vec<String> = args.iter().filter(|arg| !arg.starts_with('-')).take(1).cloned().collect();
         acts.extend(files::reads(walker, "read", &database));
     }
@@ -141,6 +142,11 @@ pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         let path = path.strip_prefix(".read ").or_else(|| path.strip_prefix("\\i ")).unwrap_or(path);
         let target = walker.target(path);
         texts.extend(walker.files.get(&target.path).cloned());
+    }
+    // What a database in memory holds is the command's own.
+    let operand = args.iter().find(|arg| !arg.starts_with('-'));
+    if embedded && operand.is_some_and(|operand| operand.starts_with(":memory:") || operand == "file::memory:") {
+        return acts;
     }
     let destroys = if MONGO.contains(&name) {
         texts.iter().any(|text| mongo(text))

@@ -97,7 +97,7 @@ const PROGRAMS: &[Program] = &[
         "2--arg 2--argjson 2--slurpfile 2--rawfile f-f f--from-file v--indent",
         Operands::PatternThenRead,
     ),
-    program("wc file stat nm objdump readelf size ldd", "v-c v-f v-m r--files0-from v-j", Operands::Inspect),
+    program("wc file nm objdump readelf size ldd", "v-c v-f v-m r--files0-from v-j", Operands::Inspect),
     program(
         "diff sdiff diff3 cmp colordiff wdiff",
         "v-U v-C v-x v-X v-I v-W v-n v-i w-o w--output v-F",
@@ -423,6 +423,7 @@ pub(crate) fn unpack(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Ve
         let mut acts = reads(walker, "inspect", options.operands.get(..1).unwrap_or_default());
         if !looks {
             let mut into = options.values('d');
+            walker.unpacks(options.operands.get(..1).unwrap_or_default(), into.first().map(String::as_str));
             if into.is_empty() {
                 into.push(".".to_owned());
             }
@@ -440,6 +441,7 @@ pub(crate) fn unpack(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Ve
         }
         "x" | "e" => {
             let into: Vec<String> = rest.iter().filter_map(|arg| arg.strip_prefix("-o")).map(str::to_owned).collect();
+            walker.unpacks(operands.get(..1).unwrap_or_default(), into.first().map(String::as_str));
             walker.acts("unpack", &into, false, Access::Write)
         }
         _ => Vec::new(),

@@ -185,9 +185,12 @@ pub(crate) fn names_gateway(args: &[String]) -> bool {
 /// `pgrep portcullis`, `ps -o ppid= -p $$`.
 pub(crate) fn looks_for_keeper(name: &str, args: &[String]) -> bool {
     match name {
-        "ps" => args
-            .iter()
-            .any(|arg| matches!(arg.as_str(), "ppid=" | "ppid" | "-oppid=" | "-oppid") || arg.contains(KEEPER)),
+        "ps" => args.iter().enumerate().any(|(i, arg)| {
+            // `--ppid X` lists the children of X: whoever runs beside this shell, not X.
+            let children = i.checked_sub(1).and_then(|before| args.get(before)).is_some_and(|arg| arg == "--ppid")
+                || arg.starts_with("--ppid=");
+            matches!(arg.as_str(), "ppid=" | "ppid" | "-oppid=" | "-oppid") || (arg.contains(KEEPER) && !children)
+        }),
         "pidof" => args.iter().any(|arg| arg == "portcullis" || arg.ends_with("/portcullis")),
         _ => names_gateway(args),
     }

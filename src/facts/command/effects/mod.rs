@@ -9,3 +9,4 @@ pub(super) mod network;
 pub(super) mod places;
 pub(super) mod programs;
 pub(super) mod target;
+pub(super) mod telling;

@@ -289,6 +289,11 @@ pub(crate) const STARTUP: &[&str] = &[
     ".tmux.conf",
     ".local/share/systemd/user*",
     ".pythonrc*",
+    ".local/lib/python*/site-packages/usercustomize.py",
+    ".local/lib/python*/site-packages/sitecustomize.py",
+    ".local/lib/python*/site-packages/*.pth",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
     ".config/plasma-workspace/*",
 ];
 
@@ -317,6 +322,11 @@ pub(crate) const STARTUP_ABSOLUTE: &[&str] = &[
     "/etc/apt/apt.conf.d/*",
     "/etc/NetworkManager/dispatcher.d/*",
     "/etc/at.*",
+    "/usr/lib/python*/sitecustomize.py",
+    "/usr/lib/python*/*.pth",
+    "/usr/local/lib/python*/*.pth",
+    "/usr/local/lib/python*/sitecustomize.py",
+    "/etc/pip.conf",
 ];
 
 pub(crate) const AUTH: &[&str] = &[
@@ -333,8 +343,20 @@ pub(crate) const AUTH: &[&str] = &[
     "/etc/login.defs",
 ];
 
-pub(crate) const HISTORY: &[&str] =
-    &[".bash_history", ".zsh_history", ".history", ".python_history", ".mysql_history", ".psql_history", ".lesshst"];
+pub(crate) const HISTORY: &[&str] = &[
+    ".bash_history",
+    ".zsh_history",
+    ".history",
+    ".python_history",
+    ".mysql_history",
+    ".psql_history",
+    ".lesshst",
+    ".sqlite_history",
+    ".node_repl_history",
+    ".rediscli_history",
+    ".local/share/fish/fish_history",
+    ".zhistory",
+];
 
 /// Block devices, by the name under `/dev`.
 pub(crate) const DISKS: &[&str] = &[

@@ -275,6 +275,13 @@ fn module(walker: &mut Walker<'_>, interpreter: &Interpreter, name: &str, rest: 
 }
 
 fn from_input(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) {
+    let run = |walker: &mut Walker<'_>, text: &str| {
+        code_text(walker, interpreter, text, args);
+        String::new()
+    };
+    if walker.run_input(run).is_some() {
+        return;
+    }
     if let Some(text) = walker.env.stdin.clone() {
         code_text(walker, interpreter, &text, args);
     }

@@ -7,6 +7,7 @@ use crate::call::Digest;
 use crate::facts::Surroundings;
 use crate::facts::command::CommandFacts;
 use crate::facts::command::effects::target::Kinds;
+use crate::facts::command::effects::telling;
 use crate::facts::command::grammar::syntax::Span;
 use crate::facts::command::limits::Limits;
 use crate::facts::command::notes::{Act, Notes};
@@ -357,6 +358,10 @@ impl Guard {
         for index in named.chain(prefixed).chain(by_effect) {
             let Some(rule) = self.rules.get(index) else { continue };
             if !rule.in_scripts && notes.in_script_of_others() || !rule.applies(&site) {
+                continue;
+            }
+            // What a program does to its operands is no matter of its options here: its acts say so.
+            if !rule.program.is_empty() && rule.effect.is_empty() && telling::only_tells(program, args) {
                 continue;
             }
             for effect in &rule.adds {

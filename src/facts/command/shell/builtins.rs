@@ -256,7 +256,11 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
             printed
         }
     };
-    if names::descriptor(&target.path).is_some() {
+    if let Some(number) = names::descriptor(&target.path) {
+        let found = if number == 0 { walker.run_input(run) } else { walker.run_substituted(&target, run) };
+        if let Some(printed) = found {
+            return printed;
+        }
         let text = walker.content(&target);
         return run(walker, &text);
     }

@@ -18,6 +18,8 @@ use crate::facts::command::grammar::syntax::{
 use crate::facts::command::limits::Limits;
 use crate::facts::command::notes::{Act, Notes};
 use crate::facts::command::packs::rules::Guard;
+use crate::facts::command::scripts::fetched::Unpacked;
+use crate::facts::command::scripts::input::Files;
 use crate::facts::command::scripts::{Scripts, Seen};
 use crate::facts::command::words::alternatives::choice_key;
 use crate::facts::command::words::text;
@@ -52,6 +54,10 @@ pub(crate) struct Walker<'a> {
     pub notes: Notes,
     /// Contents of files that the command itself made, by absolute path.
     pub files: HashMap<String, String>,
+    /// Directories that hold what a fetched archive brought.
+    pub unpacked: Vec<Unpacked>,
+    /// The files on disk behind process substitutions, by the substitutions' paths.
+    pub substituted: HashMap<String, Files>,
     /// What files may hold instead, where a write may not have happened.
     pub older: HashMap<String, Vec<String>>,
     /// Links that the command itself made: their paths, and where they lead.
@@ -125,6 +131,8 @@ impl<'a> Walker<'a> {
             env: Env::new(here.cwd.to_string_lossy().into_owned()),
             notes: Notes::new(limits.findings),
             files: HashMap::new(),
+            unpacked: Vec::new(),
+            substituted: HashMap::new(),
             older: HashMap::new(),
             links: Vec::new(),
             trapped: 0,
@@ -374,11 +382,15 @@ impl<'a> Walker<'a> {
 
     fn piped(&mut self, commands: &[Command]) -> String {
         let mut printed: Option<String> = None;
+        let mut files = None;
         for command in commands {
             let stdin = printed.take();
+            let passed = self.passed_files(command);
+            let before = std::mem::replace(&mut files, passed);
             let text = self.subshell(|walker| {
                 if let Some(stdin) = stdin {
                     walker.env.stdin = Some(stdin.into());
+                    walker.input_is(before);
                 }
                 walker.command(command)
             });
@@ -476,6 +488,7 @@ impl<'a> Walker<'a> {
         self.next_descriptor += 1;
         let text = self.deeper(|walker| walker.subshell(|walker| walker.list(list))).unwrap_or_default();
         if reads {
+            self.substituted_is(&path, only_command(list));
             self.files.insert(path.clone(), text);
         }
         path
@@ -580,6 +593,13 @@ impl<'a> Walker<'a> {
         variables::assigned(self, name, &value);
         self.span = outer;
     }
+}
+
+/// The command of a list that holds no other.
+fn only_command(list: &List) -> Option<&Command> {
+    let [Item { first, rest, .. }] = list.as_slice() else { return None };
+    let [command] = first.commands.as_slice() else { return None };
+    rest.is_empty().then_some(command)
 }
 
 /// The single `< file` of `$(< file)`.
