@@ -16,6 +16,7 @@ mod profiles;
 mod scratch;
 mod seccomp;
 mod terminal;
+mod toolchains;
 mod wire;
 
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,7 @@ use super::Tier;
 use super::kernel::{Kernel, Layer};
 use super::profile::{Profile, Reach};
 use super::seccomp::{self, Openings};
+use super::toolchains::Toolchains;
 use super::wire::{Access, Grant, Template};
 use crate::call::Digest;
 use crate::facts::Surroundings;
@@ -120,11 +121,12 @@ impl Plan {
         let caches = caches(profile, here, host);
         let tier = kernel.tier(profile);
         let repository = if tier.is_full() { linked_repository(&workspace) } else { None };
-        let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref());
+        let toolchains = Toolchains::find(profile, here, &host.environment);
+        let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref(), &toolchains);
         check_gateway(profile, here, &opened)?;
         let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
-        let mut environment = environment(profile, here, host, &grants)?;
+        let mut environment = environment(profile, here, host, &grants, &toolchains)?;
         for (variable, path) in &caches {
             let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
             environment.insert(variable.clone(), text.to_owned());
@@ -366,6 +368,7 @@ fn opened_grants(
     here: &Surroundings,
     caches: &BTreeMap<String, PathBuf>,
     repository: Option<&Path>,
+    toolchains: &Toolchains,
 ) -> (Vec<Opened>, Vec<String>) {
     let fs = &profile.filesystem;
     let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
@@ -376,6 +379,7 @@ fn opened_grants(
         let access = if pseudo(&path) { Access::Look } else { Access::Read };
         wanted.push((path, access, false));
     }
+    wanted.extend(toolchains.read.iter().map(|path| (path.clone(), Access::Read, false)));
     wanted.extend(fs.read.iter().flat_map(resolve).map(|path| (path, Access::Read, true)));
     wanted.extend(fs.write.iter().flat_map(resolve).map(|path| (path, Access::Write, true)));
     wanted.extend(repository.map(|path| (path.to_owned(), write_roots, true)));
@@ -457,6 +461,7 @@ fn environment(
     here: &Surroundings,
     host: &Host,
     grants: &[Grant],
+    toolchains: &Toolchains,
 ) -> Result<BTreeMap<String, String>, PlanError> {
     let mut variables: BTreeMap<String, String> = host
         .environment
@@ -468,15 +473,20 @@ fn environment(
     for (name, value) in &profile.environment.set {
         match value.strip_prefix("~/") {
             Some(rest) => {
-                let path = here.home.join(rest);
-                let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
-                if path.exists() {
+                let mut places = [&here.home].into_iter().chain(&toolchains.homes).map(|home| home.join(rest));
+                if let Some(path) = places.find(|path| path.exists()) {
+                    let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
                     variables.insert(name.clone(), text.to_owned());
                 }
             }
             None => {
                 variables.insert(name.clone(), value.clone());
             }
+        }
+    }
+    for (name, value) in &toolchains.variables {
+        if profile.environment.set.contains_key(*name) || profile.environment.passes(name) {
+            variables.insert((*name).to_owned(), value.clone());
         }
     }
     let path = variables.get("PATH").map(|path| readable_path(path, &here.workspace, grants)).unwrap_or_default();
