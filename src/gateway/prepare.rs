@@ -73,13 +73,15 @@ impl Gateway {
         };
         let mut plan = None;
         if command.is_some() && ground.resolver.is_ok() {
-            let grantable = beside_own_binary(&here, &mut notes);
             let make = || {
                 let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-                Plan::new(&ground.profile, &self.kernel, &grantable, &host)
+                Plan::new(&ground.profile, &self.kernel, &here, &host)
             };
             match ground.plan(&here.cwd, make) {
-                Ok(made) => plan = Some(made),
+                Ok(made) => {
+                    notes.extend(own_exposed(&made));
+                    plan = Some(made);
+                }
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
             }
         }
@@ -156,17 +158,12 @@ fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
     })
 }
 
-/// The surroundings without the gateway's own binary where that lies in the workspace, as it does for whoever works on
-/// the gateway. A grant of the workspace then holds it, which is said aloud; the guards protect it all the same.
-fn beside_own_binary(here: &Surroundings, notes: &mut Vec<Finding>) -> Surroundings {
-    let exposed = |own: &PathBuf| own.starts_with(&here.workspace) && own.is_file();
-    if here.gateway.iter().any(exposed) {
-        let message =
-            "the gateway's own binary lies in the workspace, where a command can replace it; install it elsewhere";
-        notes.push(Finding::new("sandbox.own-binary-exposed", Severity::Note, message));
-    }
-    let gateway = here.gateway.iter().filter(|own| !exposed(own)).cloned().collect();
-    Surroundings { gateway, ..here.clone() }
+/// Said where a command could replace the gateway's own binary, as it lies in the workspace of whoever works on the gateway.
+/// The guards protect it by every name; only a confinement of the full tiers does so for what a program does unseen.
+fn own_exposed(plan: &Plan) -> Option<Finding> {
+    let message = "the gateway's own binary lies in the workspace, and this kernel's confinement cannot keep a command from \
+        replacing it; install it elsewhere";
+    plan.exposes_own().then(|| Finding::new("sandbox.own-binary-exposed", Severity::Warn, message))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.

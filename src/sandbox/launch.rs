@@ -301,6 +301,7 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         cwd_in_workspace: relative.is_some(),
         workspace: plan.workspace().to_string_lossy().into_owned(),
         workspace_writable: profile.filesystem.workspace == Reach::Write,
+        own: plan.own().to_vec(),
         limits: Limits {
             cpu_seconds: limits.cpu_seconds.map(u64::from),
             file_bytes: limits.file_bytes,

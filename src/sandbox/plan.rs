@@ -1,6 +1,6 @@
 //! A plan: everything that is needed to run a program confined, worked out and checked beforehand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -47,6 +47,8 @@ pub struct Plan {
     names: Vec<String>,
     /// The repository that the workspace is a linked worktree of, where it lies outside.
     repository: Option<String>,
+    /// The gateway's own files in a workspace that can be written, relative to it.
+    own: Vec<String>,
     /// Directories that last, to be made before the first call.
     caches: Vec<PathBuf>,
     environment: BTreeMap<String, String>,
@@ -121,6 +123,7 @@ impl Plan {
         let caches = caches(profile, here, host);
         let tier = kernel.tier(profile);
         let repository = if tier.is_full() { linked_repository(&workspace) } else { None };
+        let own = if profile.filesystem.workspace == Reach::Write { own_files(here)? } else { Vec::new() };
         let toolchains = Toolchains::find(profile, here, &host.environment);
         let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref(), &toolchains);
         check_gateway(profile, here, &opened)?;
@@ -142,6 +145,7 @@ impl Plan {
             names,
             caches: caches.into_values().collect(),
             repository: repository.and_then(|path| path.to_str().map(str::to_owned)),
+            own,
             environment,
             landlock_abi: kernel.landlock_abi,
             seccomp: kernel.seccomp,
@@ -186,6 +190,16 @@ impl Plan {
 
     pub fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// The gateway's own files in the workspace, relative to it: the full tiers keep them as they are.
+    pub fn own(&self) -> &[String] {
+        &self.own
+    }
+
+    /// Whether the program can replace a file of the gateway's own: Landlock cannot take anything out of what it grants.
+    pub fn exposes_own(&self) -> bool {
+        !self.own.is_empty() && !self.tier.is_full()
     }
 
     /// What the plan's digest binds: the profile, the places, what is granted, the names of the variables, the kernel's
@@ -282,6 +296,8 @@ impl Plan {
             "network": if self.profile.network.internet { "internet" } else if self.tier.is_full() { "own loopback" } else { "none" },
             "trace": self.profile.process.trace,
             "repository": self.repository,
+            "own_kept": if self.tier.is_full() { self.own.as_slice() } else { &[] },
+            "own_exposed": if self.exposes_own() { self.own.as_slice() } else { &[] },
             "limits": limits,
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "not_stopped": kernel.limitations(&self.profile),
@@ -299,6 +315,7 @@ impl Plan {
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "caches": self.caches.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
             "repository": self.repository,
+            "own": self.own,
             "landlock_abi": self.landlock_abi,
             "seccomp": self.seccomp,
         }))
@@ -351,6 +368,16 @@ fn linked_repository(workspace: &Path) -> Option<PathBuf> {
     let common = fs::canonicalize(own.join(line(&own.join("commondir"))?)).ok()?;
     let whole = own.starts_with(&common) && common.join("HEAD").is_file() && common.join("objects").is_dir();
     (whole && !common.starts_with(workspace)).then_some(common)
+}
+
+/// The gateway's own files that lie in the workspace, relative to it, as its binary does for whoever works on the gateway.
+fn own_files(here: &Surroundings) -> Result<Vec<String>, PlanError> {
+    let real = |path: &PathBuf| fs::canonicalize(path).ok().filter(|real| real.is_file());
+    let own: BTreeSet<PathBuf> = here.gateway.iter().filter_map(real).collect();
+    let inside = own.iter().filter_map(|path| path.strip_prefix(&here.workspace).ok());
+    let text =
+        |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| PlanError::NotUtf8 { path: path.to_owned() });
+    inside.map(text).collect()
 }
 
 /// The profile's caches for a workspace, by variable: nothing that one project's programs leave there is run in another.
@@ -423,12 +450,12 @@ fn open_grant(path: PathBuf, mut access: Access, required: bool) -> Option<Opene
 }
 
 /// No grant may hold, or lie in, a place of the gateway's own. A single file among the system's programs may: that is
-/// the gateway's binary, which is only read there.
+/// the gateway's binary, which is only read there. In the workspace it is kept as it is ([`own_files`]).
 fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Opened]) -> Result<(), PlanError> {
     // What a link leads to is granted too, so the real names count.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let own: Vec<(&PathBuf, PathBuf, bool)> = here.gateway.iter().map(|own| (own, real(own), own.is_file())).collect();
-    let workspace = (here.workspace.as_path(), here.workspace.as_path(), true);
+    let workspace = (here.workspace.as_path(), here.workspace.as_path(), false);
     let paths = grants.iter().map(|g| (Path::new(&g.grant.path), g.real.as_path(), g.grant.required));
     for (path, granted, required) in paths.chain([workspace]) {
         for (own, own_real, is_file) in &own {

@@ -74,6 +74,8 @@ pub struct Job {
     /// The workspace's name; its descriptor comes along and is what counts.
     pub workspace: String,
     pub workspace_writable: bool,
+    /// The gateway's own files in it, relative to it: they stay as they are, in the full tiers.
+    pub own: Vec<String>,
     pub limits: Limits,
     pub timeout: Duration,
     /// From SIGTERM to SIGKILL.
@@ -208,6 +210,7 @@ mod tests {
             cwd_in_workspace: true,
             workspace: "/ws".into(),
             workspace_writable: true,
+            own: vec!["target/debug/portcullis".into()],
             limits: Limits {
                 cpu_seconds: None,
                 file_bytes: 1,

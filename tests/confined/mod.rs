@@ -1,6 +1,7 @@
 //! What the tests of the sandbox's tiers share.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ use super::{Access, COMMAND, Handle, PathFact, Resolver};
 use crate::call::Call;
 use crate::facts::Scope;
 use crate::facts::command::CommandFacts;
-use crate::registry::definition::{Definition, Subject};
+use crate::registry::definition::Definition;
 
 /// Paths of one command that are looked at.
 const MOST_PATHS: usize = 4096;
@@ -110,7 +110,7 @@ mod tests {
     use crate::facts::Surroundings;
     use crate::facts::command::{Parse, PathUse};
     use crate::facts::path::{Protection, standard_rules};
-    use crate::registry::definition::Sensitivity;
+    use crate::registry::definition::{Sensitivity, Subject};
 
     fn call(cwd: PathBuf, arguments: Value) -> Call {
         Call {

@@ -84,6 +84,20 @@ fn make_hooks(git: &OwnedFd, identity: &Identity) {
     }
 }
 
+/// Keeps a file of the gateway's own as it is. The directories above it become mounts too, so that none can be renamed
+/// away and made anew.
+pub fn keep_own(workspace: &OwnedFd, path: &Path, name: &str) -> Result<(), Failure> {
+    let mut above: Vec<&Path> =
+        Path::new(name).ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()).collect();
+    above.reverse();
+    for directory in above.into_iter().filter_map(Path::to_str) {
+        // Looked up through what was mounted before.
+        let Some(found) = open(workspace, directory, OFlag::O_DIRECTORY)? else { return Ok(()) };
+        mounts::bind(&found, &path.join(directory), 0, None)?;
+    }
+    keep(workspace, path, name)
+}
+
 /// Makes one part read-only where it exists.
 fn keep(workspace: &OwnedFd, path: &Path, name: &str) -> Result<(), Failure> {
     // Looked up through what was mounted before.

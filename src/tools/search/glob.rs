@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::name_pattern;
-use crate::facts::path::{Access, Handle, Kind};
+use crate::facts::path::{Handle, Kind};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, count, done, visible};
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::glob::below;
 use super::name_pattern;
 use super::report::{Line, Report, window};
-use crate::facts::path::{Access, Handle, Kind, Opened, Walk};
+use crate::facts::path::{Handle, Kind, Opened, Walk};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, done, failed};
 
