@@ -79,6 +79,7 @@ pub(super) fn below(handle: &Handle, inner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::path::Access;
     use crate::tools::testing::{Scene, object};
 
     fn find(scene: &Scene, pattern: &str, path: &str) -> Result<String, String> {

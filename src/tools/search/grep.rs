@@ -250,6 +250,7 @@ impl Sink for Hits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::path::Access;
     use crate::tools::testing::{Scene, object};
 
     fn search(scene: &Scene, given: Value) -> Result<String, String> {
