@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::approval::{ApprovalId, CredentialError, operator_token};
+use crate::approval::{ApprovalId, CredentialError, operator_token, presented_token};
 use crate::config::Places;
 use crate::daemon::Answer;
 use crate::daemon::errand::{self, Errand, Offers, Standing};
@@ -125,9 +125,9 @@ impl Link {
     /// As [`Client::connect`].
     pub async fn connect(places: &Places) -> Result<Option<Self>, ClientError> {
         let Some(stream) = dial(places)? else { return Ok(None) };
-        let token = match std::env::var("PORTCULLIS_TOKEN") {
-            Ok(token) => token,
-            Err(_) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
+        let token = match presented_token()? {
+            Some(token) => token,
+            None => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
         };
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
         authorization.set_sensitive(true);

@@ -26,6 +26,7 @@ pub mod firewall;
 pub mod fuzzing;
 pub mod gateway;
 pub mod http;
+pub(crate) mod json;
 pub mod mcp;
 pub mod registry;
 pub mod sandbox;

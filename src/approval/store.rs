@@ -11,6 +11,7 @@ use crate::approval::grant::{Grant, Seen};
 use crate::approval::seal::{Seal, SealError};
 use crate::approval::{Approval, ApprovalId, Status};
 use crate::call::{Call, Digest};
+use crate::facts::path::PathFact;
 use crate::state::{Database, DatabaseError, StateDir, Synchronous, millis, timestamp};
 use crate::verdict::{Level, Verdict};
 
@@ -48,6 +49,8 @@ pub struct Ask<'a> {
     /// What the grant will bind.
     pub digest: Digest,
     pub verdict: &'a Verdict,
+    /// Where the call's paths land.
+    pub paths: &'a [PathFact],
     /// Who has to approve.
     pub level: Level,
     /// The name of the session's own operator, who cannot review it.
@@ -59,6 +62,8 @@ pub struct Ask<'a> {
 pub struct Exact {
     pub call: Call,
     pub verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFact>,
 }
 
 /// The answer to a request.
@@ -119,7 +124,8 @@ impl Store {
     /// Makes a pending approval. Where the session already asks for the same digest with the same findings, it is that one.
     pub fn request(&self, ask: &Ask<'_>, now: Timestamp) -> Result<Requested, ApprovalError> {
         let id = ApprovalId::random().map_err(SealError::from)?;
-        let exact = serde_json::to_vec(&Exact { call: ask.call.clone(), verdict: ask.verdict.clone() })?;
+        let exact = Exact { call: ask.call.clone(), verdict: ask.verdict.clone(), paths: ask.paths.to_vec() };
+        let exact = serde_json::to_vec(&exact)?;
         let sealed = self.seal.close(&exact, &bound(&id, &ask.digest))?;
         let fresh = self.pending(id, ask, now);
         let findings = serde_json::to_string(&fresh.findings)?;

@@ -30,6 +30,9 @@ pub enum Command {
     /// Make one call, the whole way: judge it, ask if need be, run it confined, record it.
     Run(RunArgs),
     /// Say what the firewall would answer, stage by stage. Nothing runs, nothing is recorded.
+    ///
+    /// The exit code is the verdict's: 0 allow, 2 deny, 3 ask. A call that asks exits with 3 also where the agent's mode
+    /// answers in advance, so that `run` would run it without asking; the note `approval.standing` says so.
     Check(CheckArgs),
     /// Show how a shell command is understood: what it would run, with which effects, and which rules object to what.
     Explain(ExplainArgs),

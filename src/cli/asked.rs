@@ -7,6 +7,7 @@ use crate::cli::Failure;
 use crate::cli::args::{ToolCall, Who};
 use crate::daemon::errand::Errand;
 use crate::gateway::{Caller, Gateway};
+use crate::json;
 use crate::mcp::presented;
 
 /// Whose call it is, from the command line and the configuration.
@@ -20,7 +21,7 @@ pub(super) fn errand(who: &Who, call: &ToolCall) -> Result<Errand, Failure> {
         return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
     };
     let arguments = match &call.json {
-        Some(text) => serde_json::from_str(text).map_err(|e| {
+        Some(text) => json::parse(text.as_bytes()).map_err(|e| {
             Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'"))
         })?,
         None => Value::Object(pairs(&call.pairs)?),

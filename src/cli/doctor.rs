@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::cli::args::DoctorArgs;
-use crate::cli::{Failure, asked, exit};
+use crate::cli::{Failure, asked, exit, render};
 use crate::config::Config;
 use crate::gateway::{Caller, Gateway, Health};
 use crate::sandbox::{Kernel, Profile};
@@ -17,7 +17,7 @@ pub(super) fn run(args: DoctorArgs) -> Result<u8, Failure> {
     if args.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&report_json(&gateway, &caller, &health))?)?;
     } else {
-        report(&mut anstream::stdout().lock(), &gateway, &caller, &health)?;
+        report(&mut render::out(), &gateway, &caller, &health)?;
     }
     Ok(if health.problems.is_empty() { exit::OK } else { exit::DENIED })
 }

@@ -40,7 +40,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
         let told = json!({ "command": command, "decision": verdict.decision, "understood": understood });
         writeln!(io::stdout(), "{told}")
     } else {
-        text(&mut anstream::stdout().lock(), &command, &verdict, &understood)
+        text(&mut render::out(), &command, &verdict, &understood)
     };
     Ok(render::told(shown, run::code(verdict.decision)))
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::approval::operator_token;
 use crate::cli::args::LoginArgs;
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::daemon::running;
 use crate::gateway::Gateway;
@@ -17,7 +17,7 @@ pub(super) fn run(args: LoginArgs) -> Result<u8, Failure> {
     let config = gateway.config();
     let places = &config.places;
     let state = StateDir::open(&places.state)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     match running(state.path()) {
         Some(who) => writeln!(out, "daemon    {who}\nsocket    {}", places.socket().display())?,
         None => writeln!(out, "daemon    not running: start it with `portcullis serve`")?,

@@ -7,7 +7,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme, Severity};
 use serde_json::json;
 
 use crate::cli::args::PolicyCommand;
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::firewall::policy::{self, Problem, Report, Source, Trust};
 use crate::gateway;
@@ -29,11 +29,11 @@ fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", report_json(&report))?;
         return Ok(code);
     }
-    let mut err = anstream::stderr().lock();
+    let mut err = render::err();
     for problem in &report.problems {
         writeln!(err, "{}", drawn(problem))?;
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     match &report.summary {
         Some(summary) => {
             writeln!(out, "{} policies in {} files are sound", summary.policies, summary.files)?;
@@ -67,7 +67,8 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, SourcesError> {
 /// The problem with its place underlined, as Cedar's own tools draw it.
 fn drawn(problem: &Problem) -> String {
     let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_links(false).with_width(110);
+    let handler =
+        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_links(false).with_width(110);
     match handler.render_report(&mut text, problem) {
         Ok(()) => text,
         Err(_) => problem.to_string(),

@@ -5,9 +5,27 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::cli::exit;
+use crate::cli::screen::{Screen, is_hidden, wrapped};
+use crate::facts::path::PathFact;
 use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
+
+/// Standard output for people alone: what is not ours cannot act on the terminal.
+pub fn out() -> Screen<impl Write> {
+    Screen::new(anstream::stdout().lock())
+}
+
+/// Standard output for people or, as it is, for programs.
+pub fn out_or_data(data: bool) -> Box<dyn Write> {
+    if data { Box::new(io::stdout().lock()) } else { Box::new(out()) }
+}
+
+/// The same of standard error.
+pub fn err() -> Screen<impl Write> {
+    Screen::new(anstream::stderr().lock())
+}
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -52,6 +70,16 @@ pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the arguments of a call that somebody is asked about, each in at most `most` lines.
+pub fn arguments(out: &mut impl Write, call: &Call, most: usize) -> io::Result<()> {
+    for (name, value) in &call.arguments {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let lines = wrapped(&plain(&text), most);
+        writeln!(out, "  {:<8} {}", line(name), lines.join("\n        "))?;
+    }
+    writeln!(out, "  in       {}", line(&call.cwd.to_string_lossy()))
+}
+
 /// Writes only what stands against the call.
 pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let style = colour(judged.verdict.decision);
@@ -60,6 +88,20 @@ pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
         self::finding(out, stage.map_or("call", |s| s.as_str()), finding, judged.command())?;
     }
     Ok(())
+}
+
+/// Where the paths of a call land, should their names not say so word for word.
+pub fn landings(out: &mut impl Write, paths: &[PathFact]) -> io::Result<()> {
+    const MOST: usize = 12;
+    let mut told: Vec<(&str, &str)> = paths.iter().filter_map(|p| Some((p.given.as_str(), p.elsewhere()?))).collect();
+    told.dedup();
+    for (given, lands) in told.iter().take(MOST) {
+        writeln!(out, "    {} lands at {}", line(given), line(lands))?;
+    }
+    match told.len().checked_sub(MOST) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(out, "    and {more} more paths land elsewhere than their names say"),
+    }
 }
 
 pub(super) fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
@@ -96,13 +138,11 @@ fn quote(out: &mut impl Write, command: &str, span: std::ops::Range<usize>) -> i
     writeln!(out, "           {:indent$}{BOLD}{}{BOLD:#}", "", "^".repeat(meant))
 }
 
-/// Text from a call, with control and bidirectional characters made visible, so that it cannot repaint the terminal.
+/// Text from a call, with control, bidirectional and invisible characters made visible, so that it cannot repaint the terminal.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        let hidden = c.is_control() && c != '\n' && c != '\t'
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        if hidden {
+        if c != '\n' && c != '\t' && is_hidden(c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);

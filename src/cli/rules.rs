@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cli::args::RulesCommand;
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::{Config, Exception};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource, Rule, Trust};
@@ -51,7 +51,7 @@ fn word(severity: Severity) -> &'static str {
 }
 
 fn list(rules: &[&Rule], as_json: bool) -> Result<u8, Failure> {
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let all: Vec<Value> = rules.iter().map(|rule| rule_json(rule)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
@@ -86,7 +86,7 @@ fn show(guard: &Guard, id: &str, as_json: bool) -> Result<u8, Failure> {
         let hint = if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(", ")) };
         return Err(Failure::usage(format!("there is no rule `{id}`{hint} `portcullis rules list` names them all")));
     };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         writeln!(out, "{}", serde_json::to_string_pretty(&rule_json(rule))?)?;
         return Ok(exit::OK);
@@ -142,7 +142,7 @@ fn test_packs(others: &[PackSource], packs: &[PackSource], as_json: bool) -> Res
     let judged = Guard::read(&all).and_then(|guard| Ok((guard.failing_examples(packs)?, command::lint(packs)?)));
     let (failing, lints) = judged.unwrap_or_else(|error| (vec![error], Vec::new()));
     let code = if failing.is_empty() { exit::OK } else { exit::DENIED };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let told = |errors: &[PackError]| -> Vec<Value> {
             let one = |e: &PackError| json!({ "file": e.file, "line": e.line, "column": e.column, "message": e.problem.to_string() });
@@ -179,7 +179,7 @@ fn test_commands(text: &str, as_json: bool) -> Result<u8, Failure> {
         ..Surroundings::new(workspace, &config.places.home)
     };
     let mut worst = Decision::Allow;
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let command = if line.starts_with('"') {
             serde_json::from_str::<String>(line)
@@ -212,7 +212,7 @@ fn exceptions(as_json: bool) -> Result<u8, Failure> {
     let config = Config::from_env()?;
     let now = Timestamp::now();
     let state = |exception: &Exception| if exception.lapsed(now) { "LAPSED" } else { "in force" };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let one = |exception: &Exception| {
             let Exception { rule, agent, workspace, program, command, reason, expires, place } = exception;

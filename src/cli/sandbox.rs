@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::args::{ExecArgs, SandboxCommand};
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::facts::Surroundings;
 use crate::gateway;
@@ -24,7 +24,7 @@ pub(super) fn run(command: &SandboxCommand) -> Result<u8, Failure> {
         SandboxCommand::Plan { profile, workspace, json } => {
             let plan = plan(profile, workspace.as_deref())?;
             let described = plan.describe(Kernel::probe());
-            let mut out = anstream::stdout().lock();
+            let mut out = render::out_or_data(*json);
             if *json {
                 writeln!(out, "{}", serde_json::to_string_pretty(&described)?)?;
             } else {
@@ -40,7 +40,7 @@ pub(super) fn run(command: &SandboxCommand) -> Result<u8, Failure> {
 fn list(as_json: bool) -> Result<u8, Failure> {
     let profiles = gateway::profiles(&Config::from_env()?)?;
     let kernel = Kernel::probe();
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     let described = profiles.iter().map(|profile| {
         let facts = profile.facts(kernel);
         json!({
@@ -127,7 +127,7 @@ fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     match Launcher::new()?.run_blocking(&plan, &program) {
         Ok(outcome) => Ok(code_of(&outcome)),
         Err(error) => {
-            anstream::eprintln!("portcullis: sandbox: {error}");
+            eprintln!("portcullis: sandbox: {}", render::plain(&error.to_string()));
             Ok(error.exit_code())
         }
     }

@@ -108,7 +108,7 @@ impl Errand {
     ///
     /// When the arguments are no JSON.
     pub fn request(&self, caller: &Caller) -> Result<Request, ErrandError> {
-        let arguments: Value = serde_json::from_str(&self.arguments)?;
+        let arguments = crate::json::parse(self.arguments.as_bytes())?;
         let caller_id = self.caller_id.clone();
         Ok(Request { cwd: self.cwd.clone(), caller_id, ..caller.request(self.tool.clone(), arguments) })
     }

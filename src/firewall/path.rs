@@ -114,7 +114,8 @@ fn protected(path: &PathFact) -> Option<Finding> {
         ProtectedAction::Ask => (Severity::Warn, "work without it, or say why it is needed when the operator is asked"),
         ProtectedAction::Deny => (Severity::Deny, "work without it; an operator can change the protected paths"),
     };
-    let message = format!("{} is protected (`{}`)", shown(path), protected.glob);
+    let which = elsewhere(path).map_or_else(String::new, |lands| format!(", which is {},", quoted(lands)));
+    let message = format!("{}{which} is protected (`{}`)", shown(path), protected.glob);
     Some(finding("path.protected", severity, message).safer(advice))
 }
 
@@ -146,11 +147,20 @@ fn verb(access: Access) -> &'static str {
     }
 }
 
+/// Where a path lands, should its name not say so itself.
+fn elsewhere(path: &PathFact) -> Option<&str> {
+    path.elsewhere().filter(|lands| !path.given.starts_with('/') || !std::path::Path::new(&path.given).ends_with(lands))
+}
+
 /// The path as it was given, safe to print.
 fn shown(path: &PathFact) -> String {
+    quoted(&path.given)
+}
+
+fn quoted(path: &str) -> String {
     const LONGEST: usize = 200;
-    let mut text: String = path.given.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if path.given.chars().nth(LONGEST).is_some() {
+    let mut text: String = path.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if path.chars().nth(LONGEST).is_some() {
         text.push('…');
     }
     format!("`{text}`")

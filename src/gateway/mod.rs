@@ -33,6 +33,9 @@ use crate::sandbox::{DEFAULT_PROFILE, Kernel, Profile};
 use crate::state::Sessions;
 use crate::verdict::{Decision, Finding, Severity, Verdict};
 
+/// The finding of a call that ran and whose end is not in the log.
+pub const END_NOT_RECORDED: &str = "audit.end-not-recorded";
+
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
 pub struct Gateway {
     registry: Registry,
@@ -117,11 +120,20 @@ pub struct Done {
     pub result: Result<Output, ToolError>,
 }
 
+/// On whose word a call runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Grant,
+    /// Of a call that asks, in a mode that answers.
+    Mode,
+    Verdict,
+}
+
 /// What happens to a judged call next.
 enum Next {
     Ask(Box<Waiting>),
     Deny,
-    Run(Box<Cleared>),
+    Run(Box<Cleared>, By),
 }
 
 impl Gateway {
@@ -185,8 +197,7 @@ impl Gateway {
             Ok((ground, prepared)) => {
                 let mut verdict = ground.firewall.judge(&prepared.call, &prepared.facts, 0);
                 if ground.firewall.effective(&prepared.call, &verdict) != verdict.decision {
-                    let message = "the principal's mode answers this for the operator: the call runs without asking";
-                    verdict.notes.push(Finding::new("approval.standing", Severity::Note, message));
+                    verdict.notes.push(standing());
                 }
                 Judged { tool, call: Some(prepared.call), facts: Some(prepared.facts), verdict }
             }
@@ -221,16 +232,26 @@ impl Gateway {
                 return Outcome::Denied(judged);
             }
         };
-        let (call, facts) = (prepared.call.clone(), prepared.facts.clone());
+        let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
         let verdict = ground.firewall.judge(&call, &facts, 0);
         let next = decide(&state, &ground, prepared, &verdict, caller);
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         match next {
-            Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged, cancelled).await,
+            Ok(Next::Run(cleared, by)) => {
+                if by == By::Mode {
+                    judged.verdict.notes.push(standing());
+                }
+                self.dispatch(state, *cleared, judged, cancelled).await
+            }
             Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Err(error) => {
                 judged.verdict.object(error.finding());
+                let told = matches!(error, RecordError::NotRun(_));
+                if let (Some(call), Some(facts), false) = (&judged.call, &judged.facts, told) {
+                    let (verdict, hashes, workspace) = (&judged.verdict, &ground.hashes(), ground.workspace());
+                    state.fell(&Entry { call, facts, verdict, digest, hashes, workspace }, &request, &error);
+                }
                 Outcome::Denied(judged)
             }
         }
@@ -248,6 +269,7 @@ impl Gateway {
         let call = cleared.call().id.clone();
         let Some(tool) = self.registry.get(&cleared.call().tool).cloned() else {
             let reason = "the tool went away while the call was judged; make the call again";
+            let _ = state.not_run(&call, reason);
             judged.verdict.object(Finding::new("call.tool-gone", Severity::Deny, reason));
             return Outcome::Denied(judged);
         };
@@ -288,7 +310,7 @@ impl Gateway {
             Ok((result, recorded)) => {
                 if let Err(error) = recorded {
                     let message = format!("the call ran, and its end could not be put on record: {error}");
-                    judged.verdict.notes.push(Finding::new("audit.end-not-recorded", Severity::Note, message));
+                    judged.verdict.notes.push(Finding::new(END_NOT_RECORDED, Severity::Note, message));
                 }
                 result
             }
@@ -342,7 +364,18 @@ fn decide(
     }
     let deferred = may_ride(verdict, &facts);
     state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
-    Ok(Next::Run(Box::new(cleared)))
+    let by = match (&grant, verdict.decision) {
+        (Some(_), _) => By::Grant,
+        (None, Decision::Ask(_)) => By::Mode,
+        (None, Decision::Allow | Decision::Deny) => By::Verdict,
+    };
+    Ok(Next::Run(Box::new(cleared), by))
+}
+
+/// Said of a call for which nobody has to be asked although it asks.
+fn standing() -> Finding {
+    let message = "the principal's mode answers this for the operator: the call runs without asking";
+    Finding::new("approval.standing", Severity::Note, message)
 }
 
 /// The one exception to "on disk before it runs": a safe tool that found nothing but unprotected files inside the

@@ -1,5 +1,6 @@
 //! From a request to a call that can be judged: canonicalise it, and gather the facts.
 
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::call::{Call, Digest, Request};
+use crate::facts::path::Handles;
 use crate::facts::scripts::OnDisk;
 use crate::facts::{Facts, SessionFacts, Surroundings, path};
 use crate::firewall::Prepared;
@@ -99,7 +101,7 @@ impl Gateway {
             now: Timestamp::now(),
             notes,
         };
-        let digest = digest(&call, &facts, &ground, plan.as_ref());
+        let digest = digest(&call, &facts, &handles, &ground, plan.as_ref());
         Ok((ground, Prepared { call, facts, handles, plan, digest }))
     }
 
@@ -167,12 +169,15 @@ fn own_exposed(plan: &Plan) -> Option<Finding> {
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
-fn digest(call: &Call, facts: &Facts, ground: &Ground, plan: Option<&Plan>) -> Digest {
+/// A path is bound by where it leads, not by its name alone.
+fn digest(call: &Call, facts: &Facts, handles: &Handles, ground: &Ground, plan: Option<&Plan>) -> Digest {
     Digest::of_json(&json!({
         "tool": call.tool,
         "arguments": call.arguments,
-        "cwd": call.cwd.to_string_lossy(),
-        "workspace": ground.surroundings.workspace.to_string_lossy(),
+        "cwd": hex::encode(call.cwd.as_os_str().as_bytes()),
+        "workspace": hex::encode(ground.surroundings.workspace.as_os_str().as_bytes()),
+        "paths": facts.paths,
+        "places": handles.places(),
         "principal": call.principal,
         "origin": call.origin,
         "rules": ground.hashes(),

@@ -82,28 +82,49 @@ impl State {
     /// Records a decision. One that lets a call run is on disk when this returns, unless `deferred` says that the call
     /// may run before.
     pub fn decided(&self, entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Result<(), RecordError> {
-        let event = Event::Decided(Box::new(Decided {
-            call: entry.call.clone(),
-            facts: Some(entry.facts.clone()),
-            verdict: entry.verdict.clone(),
-            effective,
-            digest: entry.digest,
-            hashes: entry.hashes.clone(),
-            deferred: how.deferred,
-            grant: how.grant.map(|g| g.id.to_string()),
-            pending: how.pending.map(|p| p.id.to_string()),
-            process: Process::current().clone(),
-        }));
-        let ticket = self.append(&event)?;
-        if effective == Decision::Allow && !how.deferred {
-            ticket.synced()?;
-        }
+        let event = Event::Decided(Box::new(decision(entry, effective, how)));
+        // What can fail comes before the record that lets the call run.
         self.sessions.count(&entry.call.principal.session, effective)?;
         if effective == Decision::Allow {
             let agent = &entry.call.principal.agent;
             self.sessions.wrote(agent, &written(entry.facts, entry.workspace), Timestamp::now())?;
         }
+        let ticket = self.append(&event)?;
+        if effective == Decision::Allow
+            && !how.deferred
+            && let Err(error) = ticket.synced()
+        {
+            // The record may be there or not; where it is, it must not look like a call that ran.
+            let _ = self.not_run(&entry.call.id, &error.to_string());
+            return Err(RecordError::NotRun(error));
+        }
         Ok(())
+    }
+
+    /// Records that a call which was let through did not run.
+    pub fn not_run(&self, call: &str, reason: &str) -> Result<(), RecordError> {
+        self.finished(Finished {
+            call_id: call.to_owned(),
+            outcome: Outcome::NotRun { reason: reason.to_owned() },
+            ms: 0,
+            output_bytes: 0,
+            output_digest: None,
+        })
+        .map(drop)
+    }
+
+    /// Records the denial of a call whose own way on record went wrong, as well as that can be done still.
+    pub fn fell(&self, entry: &Entry<'_>, request: &Request, error: &RecordError) {
+        let event = Event::Decided(Box::new(decision(entry, Decision::Deny, How::default())));
+        // A call that no record can hold is a request that was refused.
+        if self.append(&event).is_err() {
+            let _ = self.reject(request, &error.finding());
+        }
+        if let RecordError::Database(_) | RecordError::Approval(ApprovalError::Database(_)) = error {
+            return;
+        }
+        // The count is of no weight beside the record.
+        let _ = self.sessions.count(&request.principal.session, Decision::Deny);
     }
 
     pub fn has_written(&self, agent: &str, path: &Path) -> Result<bool, RecordError> {
@@ -112,6 +133,12 @@ impl State {
 
     /// Records a request that was refused before it became a call.
     pub fn rejected(&self, request: &Request, finding: &Finding) -> Result<(), RecordError> {
+        self.reject(request, finding)?;
+        self.sessions.count(&request.principal.session, Decision::Deny)?;
+        Ok(())
+    }
+
+    fn reject(&self, request: &Request, finding: &Finding) -> Result<(), LogError> {
         let rejected = |arguments| {
             Event::Rejected(Rejected {
                 tool: request.tool.clone(),
@@ -122,16 +149,13 @@ impl State {
             })
         };
         let recorded = self.append(&rejected(request.arguments.clone()));
-        let recorded = match recorded {
+        match recorded {
             // Arguments that no record can hold are named by what they are.
-            Err(LogError::TooDeep | LogError::TooLarge { .. }) => {
-                self.append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
-            }
-            other => other,
-        };
-        recorded?;
-        self.sessions.count(&request.principal.session, Decision::Deny)?;
-        Ok(())
+            Err(LogError::TooDeep | LogError::TooLarge { .. }) => self
+                .append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
+                .map(drop),
+            other => other.map(drop),
+        }
     }
 
     /// Appends to the log. A log that stopped after a failure is opened anew: it goes on when it is found sound.
@@ -168,7 +192,8 @@ impl State {
     pub fn ask(&self, entry: &Entry<'_>, level: Level, operator: Option<&str>) -> Result<Approval, RecordError> {
         let own = self.own_operator()?;
         let operator = operator.unwrap_or(own.name());
-        let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
+        let (call, digest, verdict) = (entry.call, entry.digest, entry.verdict);
+        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator };
         let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
         if let Some(superseded) = superseded {
             self.append(&Event::Approval(superseded.event(Step::Expired)))?;
@@ -242,6 +267,21 @@ impl State {
     }
 }
 
+fn decision(entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Decided {
+    Decided {
+        call: entry.call.clone(),
+        facts: Some(entry.facts.clone()),
+        verdict: entry.verdict.clone(),
+        effective,
+        digest: entry.digest,
+        hashes: entry.hashes.clone(),
+        deferred: how.deferred,
+        grant: how.grant.map(|g| g.id.to_string()),
+        pending: how.pending.map(|p| p.id.to_string()),
+        process: Process::current().clone(),
+    }
+}
+
 /// Effects by which a command gives a file content of the agent's choosing.
 const AUTHORS: &[&str] = &["overwrite", "append", "edit", "move", "link", "fetch"];
 /// Programs that make files from sources: what they write is not the agent's own text.
@@ -311,6 +351,9 @@ pub enum RecordError {
     Database(#[from] DatabaseError),
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The call was let through, and that could not be made durable. Its end is on record where the log takes it.
+    #[error(transparent)]
+    NotRun(LogError),
     #[error("the state directory cannot be used: {0}")]
     State(#[from] StateError),
 }
@@ -318,6 +361,10 @@ pub enum RecordError {
 impl RecordError {
     /// The finding that denies a call which cannot be recorded.
     pub fn finding(&self) -> Finding {
+        if let RecordError::Approval(error @ ApprovalError::TooMany { .. }) = self {
+            return Finding::new("approval.too-many", Severity::Deny, error.to_string())
+                .safer("wait until the operator has answered some of them, then make the call again");
+        }
         Finding::new(
             "audit.unavailable",
             Severity::Deny,

@@ -15,7 +15,6 @@ mod approvals;
 pub(crate) mod body;
 mod errands;
 mod guard;
-pub(crate) mod json;
 mod log;
 mod openapi;
 mod problem;

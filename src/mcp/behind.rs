@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::sleep;
 
-use crate::approval::{ApprovalId, Role, Status};
+use crate::approval::{ApprovalId, Role, Status, presented_token};
 use crate::client::{ClientError, Link};
 use crate::config::{Config, Places};
 use crate::daemon::errand::{Errand, ErrandError, Offers, Standing};
@@ -217,7 +217,7 @@ impl Thin {
 
 /// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
 pub(crate) fn presented(gateway: &Gateway) -> Result<Option<Role>, RecordError> {
-    std::env::var("PORTCULLIS_TOKEN").ok().map(|token| gateway.role_of(&token)).transpose()
+    presented_token()?.map(|token| gateway.role_of(&token)).transpose()
 }
 
 /// The gateway reads files and waits for the disk on the way, so a call has a thread of its own.

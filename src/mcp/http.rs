@@ -24,7 +24,8 @@ use tokio::sync::Semaphore;
 use crate::approval::Role;
 use crate::call::Digest;
 use crate::gateway::Gateway;
-use crate::http::{Identity, body, json};
+use crate::http::{Identity, body};
+use crate::json;
 use crate::mcp::{Patience, Server, stdio};
 
 /// The header in which a client may name the gateway's session, so that one history and its grants span connections.

@@ -124,8 +124,11 @@ pub(super) fn object(arguments: Value, tool: &str) -> Result<Map<String, Value>,
     match arguments {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),
-        Value::String(text) => match serde_json::from_str(&text) {
+        Value::String(text) => match crate::json::parse(text.as_bytes()) {
             Ok(value @ Value::Object(_)) => object(bounded(value, tool)?, tool),
+            Err(error) if error.is_data() => {
+                Err(CallError::Invalid { tool: tool.to_owned(), problems: vec![error.to_string()] })
+            }
             _ => Err(CallError::NotAnObject(tool.to_owned())),
         },
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err(CallError::NotAnObject(tool.to_owned())),

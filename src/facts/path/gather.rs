@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::name::Problem;
-use super::resolver::Memo;
-use super::{Access, COMMAND, Handle, PathFact, Resolver};
+use super::resolver::{Looked, Memo};
+use super::{Access, COMMAND, Handle, Kind, PathFact, Resolver};
 use crate::call::Call;
 use crate::facts::Scope;
 use crate::facts::command::CommandFacts;
@@ -20,11 +23,36 @@ const MOST_PATHS: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Handles {
     by_argument: BTreeMap<String, Handle>,
+    places: Vec<Place>,
+}
+
+/// What of a path an approval binds besides its fact. The content of a file is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Where it lands, in hexadecimal: what tells nothing of a place outside must still bind it.
+    lands: Option<String>,
+    /// What is there, where the call is to change it: to make a file is not to replace one.
+    there: Option<&'static str>,
+}
+
+impl Place {
+    fn of(access: Access, handle: Option<&Handle>, landing: Option<&Path>) -> Self {
+        let there = handle.filter(|_| access.changes());
+        Place {
+            lands: landing.map(|path| hex::encode(path.as_os_str().as_bytes())),
+            there: there.map(|handle| handle.kind().map_or("nothing", Kind::noun)),
+        }
+    }
 }
 
 impl Handles {
     pub fn get(&self, argument: &str) -> Option<&Handle> {
         self.by_argument.get(argument)
+    }
+
+    /// The places that the paths lead to, in the order of the facts.
+    pub fn places(&self) -> &[Place] {
+        &self.places
     }
 }
 
@@ -42,8 +70,9 @@ pub fn gather(
     for (argument, given, access) in named(resolver, call, definition) {
         match given {
             Ok(given) => {
-                let (fact, handle) = resolver.look_with(&memo, argument, &given, access, &call.cwd);
+                let Looked { fact, handle, landing } = resolver.look_with(&memo, argument, &given, access, &call.cwd);
                 facts.push(fact);
+                handles.places.push(Place::of(access, handle.as_ref(), landing.as_deref()));
                 handles.by_argument.extend(handle.map(|handle| (argument.to_owned(), handle)));
             }
             Err(other) => facts.push(unusable(argument, other.to_string(), access, Problem::NotText)),
@@ -51,7 +80,11 @@ pub fn gather(
     }
     if let Some(command) = command {
         facts.extend(command.paths.iter().take(MOST_PATHS).map(|used| match &used.path {
-            Some(path) => resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace()).0,
+            Some(path) => {
+                let looked = resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace());
+                handles.places.push(Place::of(used.access, None, looked.landing.as_deref()));
+                looked.fact
+            }
             None => PathFact { problem: None, ..unusable(COMMAND, String::new(), used.access, Problem::NotText) },
         }));
         if command.paths.len() > MOST_PATHS {

@@ -55,6 +55,15 @@ struct Spot {
 /// What was found has changed in the same moment.
 struct Changed;
 
+/// What became of a path that was looked up.
+pub(super) struct Looked {
+    pub fact: PathFact,
+    pub handle: Option<Handle>,
+    /// Where it lands, also outside the workspace, of which the fact tells nothing. Absent where that says nothing of the
+    /// next time.
+    pub landing: Option<PathBuf>,
+}
+
 impl Resolver {
     /// Holds the workspace and the extra roots open. From here on it is these directories that are guarded, whatever
     /// their names lead to later.
@@ -69,18 +78,12 @@ impl Resolver {
 
     /// Looks up a tool's argument. The handle is of what was judged; there is none where the path cannot be used.
     pub fn look(&self, argument: &str, given: &str, access: Access, cwd: &Path) -> (PathFact, Option<Handle>) {
-        self.look_with(&Memo::default(), argument, given, access, cwd)
+        let looked = self.look_with(&Memo::default(), argument, given, access, cwd);
+        (looked.fact, looked.handle)
     }
 
     /// The same for several paths of one call, which share what takes long to find out.
-    pub(super) fn look_with(
-        &self,
-        memo: &Memo,
-        argument: &str,
-        given: &str,
-        access: Access,
-        cwd: &Path,
-    ) -> (PathFact, Option<Handle>) {
+    pub(super) fn look_with(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path) -> Looked {
         let mut fact = PathFact {
             argument: argument.to_owned(),
             given: given.to_owned(),
@@ -91,11 +94,12 @@ impl Resolver {
             problem: None,
             unchecked: None,
         };
-        let handle = self.fill(memo, &mut fact, cwd).unwrap_or_else(|problem| {
+        let mut landing = None;
+        let handle = self.fill(memo, &mut fact, &mut landing, cwd).unwrap_or_else(|problem| {
             fact.problem = Some(problem.to_string());
             None
         });
-        (fact, handle)
+        Looked { fact, handle, landing }
     }
 
     /// Looks up a path that a command uses: it is opened again by name later, so no handle is kept.
@@ -103,12 +107,19 @@ impl Resolver {
         self.look(COMMAND, given, access, self.workspace()).0
     }
 
-    fn fill(&self, memo: &Memo, fact: &mut PathFact, cwd: &Path) -> Result<Option<Handle>, Problem> {
+    fn fill(
+        &self,
+        memo: &Memo,
+        fact: &mut PathFact,
+        landing: &mut Option<PathBuf>,
+        cwd: &Path,
+    ) -> Result<Option<Handle>, Problem> {
         let name = Name::parse(&fact.given, cwd)?;
         let by_tool = fact.argument != COMMAND;
         for _ in 0..ATTEMPTS {
             let Ok(spot) = self.locate(&name, fact.access) else { continue };
             self.judge(memo, fact, &name, &spot);
+            *landing = stays(&name, fact).then(|| spot.landing.clone());
             // Of what is outside nothing more is told: it looks the same whether there is something or not.
             let inside =
                 matches!(self.ground.scope(&spot.landing, None), Scope::Workspace | Scope::WriteRoot | Scope::ReadRoot);
@@ -249,6 +260,12 @@ impl Resolver {
         let judged = spot.found.as_ref().map(|found| Identity::of(&found.stat));
         if there.as_ref().map(Identity::of) == judged { Ok(Ok(place)) } else { Err(Changed) }
     }
+}
+
+/// Whether a path leads to the same place whoever follows it. The places of a process and its streams do not.
+fn stays(name: &Name, fact: &PathFact) -> bool {
+    let own = |top| fact.argument == COMMAND && name.path().starts_with(top);
+    !own("/dev") && !own("/proc")
 }
 
 /// Whether a file tool can work on what was found at all.
