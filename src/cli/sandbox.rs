@@ -11,6 +11,7 @@ use crate::cli::args::{ExecArgs, SandboxCommand};
 use crate::cli::{Failure, exit};
 use crate::config::Config;
 use crate::facts::Surroundings;
+use crate::files::Author;
 use crate::gateway;
 use crate::sandbox::{End, Host, Kernel, Launcher, Outcome, Plan, Program, Streams};
 
@@ -69,7 +70,7 @@ fn check(directories: &[PathBuf]) -> Result<u8, Failure> {
     let checked = || -> Result<usize, Failure> {
         let mut profiles = gateway::profiles(&Config::from_env()?)?;
         for directory in directories {
-            profiles.load(directory)?;
+            profiles.load(directory, Author::Operator)?;
         }
         Ok(profiles.iter().count())
     };

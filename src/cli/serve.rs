@@ -33,7 +33,7 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
         Some(dir) => dir.canonicalize().map_err(|e| Failure::usage(format!("--workspace {}: {e}", dir.display())))?,
         None => std::env::current_dir()?,
     };
-    let loaded = daemon::fingerprint(&config);
+    let loaded = daemon::Files::of(&config);
     let gateway = Arc::new(Gateway::open(config)?);
     let listeners = Listeners::bind(&gateway.config().places, address)?;
     let tokens = gateway.agent_tokens()?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::Digest) -> io::Result<()> {
+async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: daemon::Files) -> io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let hangup = signal(SignalKind::hangup())?;
     let (sender, hangups) = mpsc::channel(1);

@@ -111,18 +111,6 @@ impl Limits {
             ..usual
         }
     }
-
-    /// The same where these are the narrower ones.
-    pub fn narrow(&self, usual: Bounds) -> Bounds {
-        let less = |own: Option<usize>, usual: usize| own.map(|own| own.min(usual));
-        Limits {
-            bytes: less(self.bytes, usual.bytes),
-            depth: less(self.depth, usual.depth),
-            sites: less(self.sites, usual.sites),
-            expansion: less(self.expansion, usual.text_in_all),
-        }
-        .set(usual)
-    }
 }
 
 /// How long approvals last.
@@ -184,7 +172,4 @@ pub struct WorkspaceFile {
     pub protect: Vec<ProtectedRule>,
     /// A narrower sandbox profile than the agent's.
     pub profile: Option<String>,
-    /// Narrower limits of the command analysis than the user's.
-    #[serde(default)]
-    pub limits: Limits,
 }

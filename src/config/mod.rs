@@ -4,7 +4,6 @@ mod exceptions;
 mod file;
 mod places;
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -12,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
+
+use crate::files::{self, Author};
 
 pub use self::exceptions::{Exception, Place};
 pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
@@ -52,7 +53,7 @@ impl Config {
         let mut exceptions = Vec::new();
         for dir in places.system.iter().chain([&places.config]) {
             let path = dir.join("portcullis.toml");
-            let Some(text) = read_if_there(&path)? else { continue };
+            let Some(text) = text_of(&path, Author::Operator)? else { continue };
             let mut file: File = parse(&path, &text)?;
             exceptions.extend(exceptions::resolve(&path, &text, std::mem::take(&mut file.exceptions))?);
             merged = merge(merged, file);
@@ -119,7 +120,7 @@ impl Config {
 /// When it cannot be read, says something unknown, or tries to loosen.
 pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigError> {
     let path = workspace.join(".portcullis.toml");
-    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let Some(text) = text_of(&path, Author::Anyone)? else { return Ok(None) };
     let file: WorkspaceFile = parse(&path, &text)?;
     if file.restrict_to_workspace == Some(false) {
         return Err(ConfigError::Loosens { path, key: "restrict_to_workspace" });
@@ -132,23 +133,11 @@ pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigE
 /// # Errors
 ///
 /// When the directory or a file cannot be read, or a file is not UTF-8.
-pub fn texts(dir: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(ConfigError::Read { path: dir.to_owned(), source }),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|source| ConfigError::Read { path: dir.to_owned(), source })?.path();
-        if path.extension().is_some_and(|e| e == extension) && path.is_file() {
-            paths.push(path);
-        }
-    }
-    paths.sort();
+pub fn texts(dir: &Path, extension: &str, author: Author) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let unreadable = |source| ConfigError::Read { path: dir.to_owned(), source };
     let mut found = Vec::new();
-    for path in paths {
-        if let Some(text) = read_if_there(&path)? {
+    for path in files::list(dir, extension).map_err(unreadable)?.unwrap_or_default() {
+        if let Some(text) = text_of(&path, author)? {
             found.push((path, text));
         }
     }
@@ -176,14 +165,8 @@ pub fn position(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
     (line, column)
 }
 
-fn read_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|error| ConfigError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
-    }
+fn text_of(path: &Path, author: Author) -> Result<Option<String>, ConfigError> {
+    files::read_text(path, author).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
 }
 
 fn merge(below: File, above: File) -> File {
@@ -261,8 +244,6 @@ pub enum ConfigError {
          and let a proxy with TLS or an SSH tunnel lead there"
     )]
     NotLoopback { address: SocketAddr },
-    #[error("{}: not UTF-8 at byte {offset}; save the file as UTF-8", path.display())]
-    NotUtf8 { path: PathBuf, offset: usize },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{what} must be an absolute path, not `{}`", path.display())]
@@ -285,6 +266,8 @@ fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn places(dir: &Path) -> Places {

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 pub use self::listen::{ListenError, Listeners, running};
-pub use self::reload::{fingerprint, follow_changes};
+pub use self::reload::{Files, follow_changes};
 pub use self::serve::{end_calls, serve};
 use crate::approval::{Approval, ApprovalId, Role, Status};
 use crate::call::Request;

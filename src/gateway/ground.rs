@@ -9,6 +9,7 @@ use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
+use crate::files::Author;
 use crate::firewall::Firewall;
 use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
 use crate::gateway::checked;
@@ -44,8 +45,7 @@ impl Base {
         let packs = packs(config)?;
         let profiles = profiles(config)?;
         let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
-        let limits = config.file.limits.set(command::Limits::default());
-        let guard = checked::load(&packs, config)?.with_limits(limits);
+        let guard = checked::load(&packs, config)?.with_limits(limits(config));
         for exception in &config.exceptions {
             valid(exception, &guard)?;
         }
@@ -53,11 +53,16 @@ impl Base {
     }
 }
 
+/// The bounds of an analysis. They are the operator's alone: a smaller analysis sees less, so it is no tighter.
+fn limits(config: &Config) -> command::Limits {
+    config.file.limits.set(command::Limits::default())
+}
+
 /// The command packs of the configuration's directories.
 pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
     let mut packs = Vec::new();
     for dir in config.dirs() {
-        for (path, text) in config::texts(&dir.join("commands"), "toml")? {
+        for (path, text) in config::texts(&dir.join("commands"), "toml", Author::Operator)? {
             packs.push(pack(&path, text, command::Trust::User));
         }
     }
@@ -66,7 +71,7 @@ pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
 
 /// The command packs of a workspace.
 pub(crate) fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
-    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml")?;
+    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml", Author::Anyone)?;
     Ok(texts.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
 }
 
@@ -82,18 +87,16 @@ fn valid(exception: &Exception, guard: &Guard) -> Result<(), RulesError> {
 
 /// The command guard of a workspace, without the rest of its rules.
 pub(crate) fn guard(config: &Config, workspace: &Path) -> Result<Guard, RulesError> {
-    let own = config::workspace_file(workspace)?.unwrap_or_default();
     let mut sources = packs(config)?;
     sources.extend(workspace_packs(workspace)?);
-    let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
-    Ok(checked::load(&sources, config)?.with_limits(limits))
+    Ok(checked::load(&sources, config)?.with_limits(limits(config)))
 }
 
 /// The built-in profiles, and those of the configuration's directories.
 pub(crate) fn profiles(config: &Config) -> Result<Profiles, ProfileError> {
     let mut profiles = Profiles::built_in()?;
     for dir in config.dirs() {
-        profiles.load(&dir.join("profiles"))?;
+        profiles.load(&dir.join("profiles"), Author::Operator)?;
     }
     Ok(profiles)
 }
@@ -105,8 +108,8 @@ pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError
         PolicySet::Strict => PolicyFiles::Strict.sources(),
         PolicySet::None => Vec::new(),
     };
-    for dir in config.dirs().map(|dir| dir.join("policies")).filter(|dir| dir.is_dir()) {
-        sources.extend(Source::read(&dir, Trust::Operator)?);
+    for dir in config.dirs() {
+        sources.extend(Source::all(&dir.join("policies"), Trust::Operator)?);
     }
     Ok(sources)
 }
@@ -128,21 +131,17 @@ impl Ground {
         let dir = workspace.join(".portcullis");
 
         let mut policies = Arc::clone(&base.policies);
-        let policy_dir = dir.join("policies");
-        if policy_dir.is_dir() {
-            let mut sources = base.policies.sources().to_vec();
-            sources.extend(Source::read(&policy_dir, Trust::Workspace)?);
+        let own_policies = Source::all(&dir.join("policies"), Trust::Workspace)?;
+        if !own_policies.is_empty() {
+            let sources = base.policies.sources().iter().cloned().chain(own_policies).collect();
             policies = Arc::new(Policies::load(sources, &definitions(registry))?);
         }
 
         let mut guard = Arc::clone(&base.guard);
-        let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
         let packs = workspace_packs(workspace)?;
         if !packs.is_empty() {
             let sources: Vec<PackSource> = base.packs.iter().cloned().chain(packs).collect();
-            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits));
-        } else if own.limits != config::Limits::default() {
-            guard = Arc::new(Guard::clone(&guard).with_limits(limits));
+            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits(config)));
         }
         let here = |exception: &&Exception| exception.workspace.as_ref().is_none_or(|place| place == workspace);
 

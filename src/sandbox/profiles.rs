@@ -2,7 +2,7 @@
 //! others.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::profile::{Profile, ProfileError};
+use crate::files::{self, Author};
 
 /// The profiles that the gateway brings: file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -46,9 +47,10 @@ impl Source {
         Ok(Source { file: file.to_owned(), text: text.to_owned(), table })
     }
 
-    fn read(file: &Path) -> Result<Self, ProfileError> {
+    fn read(file: &Path, author: Author) -> Result<Self, ProfileError> {
         let unreadable = |source| ProfileError::Unreadable { file: file.to_owned(), source };
-        Source::parse(file, &fs::read_to_string(file).map_err(unreadable)?)
+        let text = files::read_text(file, author).map_err(unreadable)?;
+        Source::parse(file, &text.ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))?)
     }
 
     fn name(&self) -> String {
@@ -127,8 +129,10 @@ impl Profiles {
 
     /// Adds the profiles of a user's directory (`*.toml`), replacing those of the same name. A directory that does not
     /// exist holds none. On an error nothing is changed.
-    pub fn load(&mut self, directory: &Path) -> Result<(), ProfileError> {
-        let sources = toml_files(directory)?.iter().map(|file| Source::read(file)).collect::<Result<_, _>>()?;
+    pub fn load(&mut self, directory: &Path, author: Author) -> Result<(), ProfileError> {
+        let unreadable = |source| ProfileError::Unreadable { file: directory.to_owned(), source };
+        let files = files::list(directory, "toml").map_err(unreadable)?.unwrap_or_default();
+        let sources = files.iter().map(|file| Source::read(file, author)).collect::<Result<_, _>>()?;
         self.add(sources)
     }
 
@@ -136,7 +140,7 @@ impl Profiles {
     /// left out: there is nothing they could narrow.
     pub fn narrow(&mut self, directory: &Path) -> Result<(), ProfileError> {
         let mut theirs = self.clone();
-        theirs.load(directory)?;
+        theirs.load(directory, Author::Anyone)?;
         for (name, mine) in &mut self.by_name {
             match theirs.by_name.get(name) {
                 Some(by) if !Arc::ptr_eq(by, mine) => *mine = Arc::new(mine.narrowed(by)),
@@ -207,26 +211,10 @@ impl Profiles {
     }
 }
 
-fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, ProfileError> {
-    let unreadable = |source| ProfileError::Unreadable { file: directory.to_owned(), source };
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            files.push(path);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::sandbox::profile::{DEFAULT_PROFILE, Reach};
 
@@ -282,13 +270,13 @@ mod tests {
         fs::write(workspace.path().join("b.toml"), text("read-only").replace("\"read-only\"", "\"mine\"")).unwrap();
         fs::write(workspace.path().join("c.toml"), text("network").replace("\"network\"", "\"theirs\"")).unwrap();
         let mut profiles = Profiles::built_in().unwrap();
-        profiles.load(user.path()).unwrap();
+        profiles.load(user.path(), Author::Operator).unwrap();
         assert!(profiles.get("mine").unwrap().network.internet);
         profiles.narrow(workspace.path()).unwrap();
         assert!(!profiles.get("mine").unwrap().network.internet, "the workspace could not narrow");
         assert!(profiles.get("theirs").is_none(), "the workspace could add a profile");
         fs::write(user.path().join("b.toml"), text("network").replace("\"network\"", "\"mine\"")).unwrap();
-        let error = profiles.load(user.path()).unwrap_err().to_string();
+        let error = profiles.load(user.path(), Author::Operator).unwrap_err().to_string();
         assert!(error.contains("`mine` is defined twice"), "{error}");
     }
 
@@ -300,7 +288,7 @@ mod tests {
         write("b.toml", "name = \"b\"\nextends = \"network\"\ndescription = \"mine\"\n[limits]\nopen-files = 7\n");
         write("c.toml", "name = \"network\"\nextends = \"network\"\n[network]\ninternet = false\n");
         let mut profiles = Profiles::built_in().unwrap();
-        profiles.load(user.path()).unwrap();
+        profiles.load(user.path(), Author::Operator).unwrap();
         let a = profiles.get("a").unwrap();
         assert_eq!((a.limits.processes.get(), a.limits.open_files.get(), a.description.as_str()), (5, 7, "mine"));
         assert!(!a.network.internet, "what lies beside comes before what there was");
@@ -314,12 +302,12 @@ mod tests {
             ("name = \"d\"\nextends = \"a\"\n[caches]\nX = \"../y\"\n", "is no name of a cache"),
         ] {
             write("d.toml", text);
-            let error = profiles.load(user.path()).unwrap_err().to_string();
+            let error = profiles.load(user.path(), Author::Operator).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
         write("d.toml", "name = \"d\"\nextends = \"f\"\n");
         write("f.toml", "name = \"f\"\nextends = \"d\"\n");
-        assert!(profiles.load(user.path()).unwrap_err().to_string().contains("extends itself"));
+        assert!(profiles.load(user.path(), Author::Operator).unwrap_err().to_string().contains("extends itself"));
         assert!(profiles.get("d").is_none());
     }
 }

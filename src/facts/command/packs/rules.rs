@@ -86,6 +86,8 @@ pub struct Rule {
     recursive: Option<bool>,
     bare: Option<bool>,
     adds: Vec<String>,
+    /// Whether it is from one of our own packs.
+    own: bool,
     in_scripts: bool,
 }
 
@@ -261,6 +263,7 @@ impl Guard {
             bare: entry.bare,
             adds: entry.adds.clone(),
             in_scripts: entry.in_scripts,
+            own: source.trust == Trust::Own,
             id,
         };
         let index = self.rules.len();
@@ -360,8 +363,9 @@ impl Guard {
             if !rule.in_scripts && notes.in_script_of_others() || !rule.applies(&site) {
                 continue;
             }
-            // What a program does to its operands is no matter of its options here: its acts say so.
-            if !rule.program.is_empty() && rule.effect.is_empty() && telling::only_tells(program, args) {
+            // What a program does to its operands is no matter of its options here: its acts say so. Whether the programs
+            // of others' packs honour a dry run is not known.
+            if rule.own && !rule.program.is_empty() && rule.effect.is_empty() && telling::only_tells(program, args) {
                 continue;
             }
             for effect in &rule.adds {
