@@ -38,6 +38,16 @@ fn a_harmless_command_is_allowed_and_what_it_opens_is_shown() {
 }
 
 #[test]
+fn a_script_of_the_workspace_is_taken_apart_too() {
+    let world = World::new();
+    world.write("work/bad.sh", "#!/bin/sh\nrm -rf /\n");
+    for command in ["bash bad.sh", "cat bad.sh | sh", "./bad.sh"] {
+        let ran = world.run(["explain", "--", command]);
+        assert!(ran.code == 2 && ran.stdout.contains("in the script `bad.sh`"), "{command}: {ran:?}");
+    }
+}
+
+#[test]
 fn words_given_one_by_one_are_a_command() {
     let world = World::new();
     let ran = world.run(["explain", "--", "rm", "-rf", "/"]);

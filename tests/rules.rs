@@ -94,6 +94,9 @@ fn rules_are_listed_and_shown() {
 #[test]
 fn rules_test_judges_commands_and_packs() {
     let world = World::new();
+    world.write("work/bad.sh", "rm -rf /\n");
+    let judged = world.run_with_input(["rules", "test", "-"], b"bash < bad.sh\n");
+    assert_eq!(judged.code, 2, "{judged:?}");
     let judged = world.run_with_input(["rules", "test", "-"], b"ls\n\"rm -rf /\"\nsudo ls\n");
     let lines: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
     assert_eq!((judged.code, lines.len()), (2, 3), "{judged:?}");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::args::ExplainArgs;
+use crate::cli::on_disk::Looking;
 use crate::cli::render::{self, BOLD, DIM, colour, line};
 use crate::cli::{Failure, run};
 use crate::config::Config;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
         ..Surroundings::new(&workspace, &config.places.home)
     };
     let command = text_of(&args.command);
-    let understood = guard.understand(&command, &here);
+    let understood = Looking::new(&guard, &here)?.understand(&command);
     let verdict = StageVerdict::new(Stage::Command, understood.facts.findings.clone());
     let shown = if args.json {
         let told = json!({ "command": command, "decision": verdict.decision, "understood": understood });

@@ -12,6 +12,7 @@ mod init;
 mod login;
 mod mcp;
 mod mcp_client;
+mod on_disk;
 mod policy;
 mod prompt;
 mod render;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cli::args::RulesCommand;
+use crate::cli::on_disk::Looking;
 use crate::cli::{Failure, exit};
 use crate::config::{Config, Exception};
 use crate::facts::Surroundings;
@@ -178,6 +179,7 @@ fn test_commands(text: &str, as_json: bool) -> Result<u8, Failure> {
         gateway: config.places.own(),
         ..Surroundings::new(workspace, &config.places.home)
     };
+    let looking = Looking::new(&guard, &here)?;
     let mut worst = Decision::Allow;
     let mut out = io::stdout().lock();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -187,7 +189,7 @@ fn test_commands(text: &str, as_json: bool) -> Result<u8, Failure> {
         } else {
             line.to_owned()
         };
-        let findings = guard.analyse(&command, &here).findings;
+        let findings = looking.analyse(&command).findings;
         let decision = StageVerdict::new(Stage::Command, findings.clone()).decision;
         worst = worst.max(decision);
         if as_json {

@@ -20,7 +20,7 @@
 //! | the machine | `mount`, `kernel`, `kill` (`kill-all`, `kill-gateway`), `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
 //! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
 //! | secrets | `credential-read` |
-//! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy` |
+//! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy`, `db-program` (a database's server runs a program, or reads and writes files) |
 //! | what cannot be seen | `obfuscation` (decoded text that runs), `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, `lookalike-host`, `history-off`, `unresolved` (a program's name cannot be known) |
 //!
 //! `bulk` marks a program that runs once for each of many things. An effect need not be a finding: most of these happen every day, and it is for policies to say where they may not.

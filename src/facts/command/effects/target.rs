@@ -75,7 +75,7 @@ kinds! {
     ContainerRoot = "container-root",
     Outside = "outside",
     Unknown = "unknown",
-    /// An environment file with secrets.
+    /// A file of a project that holds secrets: its environment, a private key, the state of its infrastructure.
     DotEnv = "dot-env",
 }
 
@@ -229,7 +229,9 @@ impl Places<'_> {
                 None => {
                     let (base, _) = split_contents(&path);
                     let name = base.trim_start_matches('/');
-                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name));
+                    // Package lists are taken out of every image; the rest there is what a service keeps.
+                    let kept = name.starts_with("var/lib/") && !name.starts_with("var/lib/apt");
+                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name) || kept);
                     let kinds = Kinds::of(Kind::Container);
                     let kinds = if whole { kinds.and(Kind::ContainerRoot) } else { kinds };
                     return Target { path, kinds, contents: false };
@@ -424,12 +426,7 @@ impl Places<'_> {
         let mut kinds = Kinds::default();
         let workspace = self.here.workspace.as_path();
         let name = as_path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name == ".env"
-            || (name.starts_with(".env.")
-                && !name.ends_with("example")
-                && !name.ends_with("sample")
-                && !name.ends_with("template"))
-        {
+        if holds_secrets(&name) {
             kinds = kinds.and(Kind::DotEnv);
         }
         if KEYS.contains(&&*name) {
@@ -539,6 +536,41 @@ impl Places<'_> {
             rest.split_once('/').map(|(_, rest)| rest)
         })
     }
+}
+
+/// Names of files of a project that mostly hold secrets.
+fn holds_secrets(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        ".env",
+        "master.key",
+        "credentials.json",
+        "service-account.json",
+        "serviceaccount.json",
+        ".htpasswd",
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
+        "secret.key",
+        "private.key",
+        "server.key",
+        "server.pem",
+        "client.key",
+        "key.pem",
+        "tls.key",
+        "privkey.pem",
+        "kubeconfig",
+        "client_secret.json",
+        "oauth_token.json",
+    ];
+    const ENDS: &[&str] = &[".kdbx", ".p12", ".pfx", ".jks", ".keystore", ".ppk", "-key.pem", "_key.pem", ".tfstate"];
+    const STEMS: &[&str] = &["secrets", "secret", "credentials"];
+    const TEXTS: &[&str] = &["yml", "yaml", "json", "toml", "ini", "env", "tfvars", "properties", "txt"];
+    let plain =
+        ["example", "sample", "template", "dist", "test", "fixture", "schema"].iter().any(|it| name.contains(it));
+    !plain
+        && (NAMES.contains(&name)
+            || name.starts_with(".env.")
+            || ENDS.iter().any(|end| name.ends_with(end))
+            || name.split_once('.').is_some_and(|(stem, end)| STEMS.contains(&stem) && TEXTS.contains(&end)))
 }
 
 const TEMP: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];

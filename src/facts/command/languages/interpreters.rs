@@ -2,9 +2,11 @@
 //! languages of awk, sed and make are in `scripts`.
 
 use super::inline::{self, Language, Value};
+use super::leaks;
 use super::lisp;
 use super::tcl;
 use super::text_scripts;
+use crate::facts::command::effects::databases;
 use crate::facts::command::scripts::makefile;
 use crate::facts::command::shell::walk;
 use crate::facts::command::shell::walk::Walker;
@@ -91,6 +93,7 @@ const INTERPRETERS: &[Interpreter] = &[
     interpreter(&["python", "pypy", "pythonw", "py", "ipython", "jython", "bpython", "ptpython", "micropython"], L::Python, "c", "WXmQ", &[]).long(&["check-hash-based-pycs"]),
     interpreter(&["perl", "raku", "perl6"], L::Perl, "eE", "IMm", &[]),
     interpreter(&["ruby", "jruby", "irb", "pry", "truffleruby"], L::Ruby, "e", "IrCEF", &["exec"]),
+    interpreter(&["rails"], L::Ruby, "", "e", &[]).verbs(&["runner", "r"], &[]).host(),
     interpreter(&["node", "nodejs", "tsx", "ts-node", "electron", "qjs", "d8", "osascript-js"], L::Node, "ep", "rC", &["eval", "print"]).long(&["require", "import", "loader", "experimental-loader", "env-file", "conditions", "project"]),
     interpreter(&["deno"], L::Node, "", "", &[]).verbs(&["eval", "e"], &["run", "repl", "test", "bench"]).long(&["config", "import-map", "eval", "ext", "seed", "lock"]),
     interpreter(&["bun"], L::Node, "ep", "r", &["eval", "print"]).verbs(&[], &["run"]).long(&["require", "preload", "cwd", "config", "env-file"]),
@@ -310,6 +313,13 @@ fn code_text(walker: &mut Walker<'_>, interpreter: &Interpreter, text: &str, arg
         walker.event("run-unknown");
     }
     let code = inert(text);
+    // Of scripts that others wrote, only what is sure.
+    if !walker.notes.in_script_of_others() {
+        leaks::watch(walker, &code);
+        if databases::code_destroys(&code) {
+            walker.event("db-destroy");
+        }
+    }
     walker.deeper(|walker| {
         walker.subshell(|walker| match interpreter.reads {
             Reads::As(language) => {
