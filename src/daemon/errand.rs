@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::approval::{Role, Status};
 use crate::call::{Digest, Origin, Request};
 use crate::config::Places;
-use crate::gateway::{Caller, Gateway, OpenError, RulesError};
+use crate::gateway::{Caller, Gateway, OpenError, RecordError, RulesError};
 
 /// Where the errands' routes begin; they are there on the Unix socket alone.
 pub const CALL: &str = "/errand/call";
@@ -122,6 +122,15 @@ impl Errand {
         let tools = gateway.offers(caller)?.iter().map(|tool| tool.definition().name.to_owned()).collect();
         Ok(Offers { agent: caller.principal.agent.clone(), workspace: caller.workspace.clone(), tools })
     }
+}
+
+/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
+///
+/// # Errors
+///
+/// When it is not known to this gateway.
+pub(crate) fn presented(gateway: &Gateway) -> Result<Option<Role>, RecordError> {
+    std::env::var("PORTCULLIS_TOKEN").ok().map(|token| gateway.role_of(&token)).transpose()
 }
 
 /// What a client and the daemon must have in common to give the same answers: the version and the places.
