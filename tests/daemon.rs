@@ -12,9 +12,11 @@ mod served;
 #[path = "served/tricks.rs"]
 mod tricks;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -128,6 +130,12 @@ fn an_agent_is_that_agent_and_no_other_through_the_daemon_too() {
     assert_eq!(last["call"]["principal"]["agent"], "one", "{last}");
     let (code, told) = run(&["run", "Read", "path=a.txt", "--agent", "two"], &one);
     assert!(code == Some(64) && told.contains("credential of agent `one`"), "{code:?} {told}");
+    // Nor does it speak in another agent's session.
+    let (code, told) = run(&["run", "Read", "path=a.txt", "--session", "two/rest"], &one);
+    assert!(code == Some(64) && told.contains("two/rest"), "{code:?} {told}");
+    assert_eq!(run(&["run", "Read", "path=a.txt", "--session", "rest"], &one).0, Some(0));
+    let last = records(&world, "decided").pop().expect("a record");
+    assert!(last.to_string().contains("\"one/rest\""), "{last}");
     let outside = world.outside();
     let outside = outside.to_str().expect("UTF-8");
     let away: [&[&str]; 2] = [&["--workspace", outside], &["--workspace", "/"]];
@@ -140,6 +148,24 @@ fn an_agent_is_that_agent_and_no_other_through_the_daemon_too() {
     let (code, told) = run(&["run", "Read", "path=a.txt"], "pcl_agent_nonsense");
     assert!(code != Some(0) && told.contains("credential"), "{code:?} {told}");
     assert!(!told.contains("nonsense"), "the error repeats the token: {told}");
+}
+
+#[test]
+fn i7_a_credential_that_is_no_text_is_not_the_operators() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let refused = || {
+        for args in [&["run", "Read", "path=a.txt"][..], &["check", "Read", "path=a.txt"], &["mcp", "serve"]] {
+            let token = OsStr::from_bytes(b"pcl_agent_\xff");
+            let output = world.portcullis(args).env("PORTCULLIS_TOKEN", token).output().expect("the binary starts");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success() && !told.contains("pcl_agent"), "{args:?}: {told}");
+        }
+    };
+    refused();
+    let _served = Served::start(&world);
+    refused();
+    assert!(records(&world, "decided").is_empty(), "a call was made");
 }
 
 #[test]

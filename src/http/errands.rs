@@ -89,6 +89,7 @@ fn problem(error: ErrandError) -> Problem {
         ErrandError::Arguments(_)
         | ErrandError::Elsewhere { .. }
         | ErrandError::OtherAgent(_)
+        | ErrandError::Session(_)
         | ErrandError::Open(_)
         | ErrandError::Rules(_) => Problem::bad_request(error.to_string()),
     }

@@ -159,8 +159,11 @@ fn i7_what_waits_for_one_agent_is_nothing_to_another_and_a_grant_is_used_once() 
     let elsewhere = json!({ "parameters": { "command": "touch made" }, "session": "other" });
     assert_eq!(served.post("/api/tools/Bash/execute", &one, &elsewhere).status, 202);
     // A session's name cannot be spelled so that it is another agent's.
-    let forged = json!({ "parameters": { "command": "touch made" }, "session": "../one/rest" });
-    assert_eq!(served.post("/api/tools/Bash/execute", &two, &forged).status, 202);
+    for session in ["../one/rest", "one/rest", "/", "x/../../one/rest", "a\nb", "", &"s".repeat(129)] {
+        let forged = json!({ "parameters": { "command": "touch made" }, "session": session });
+        let refused = served.post("/api/tools/Bash/execute", &two, &forged);
+        assert!(refused.status == 400 && refused.body.contains("session"), "{session}: {refused:?}");
+    }
     assert!(!waiting.world.workspace().join("made").exists());
     let statuses: Vec<u16> = thread::scope(|scope| {
         let (call, one) = (&call, &one);
