@@ -1,6 +1,7 @@
 //! A thin client of the daemon, over its Unix socket. What it gets is what the gateway said, value for value, so that
 //! whoever asked cannot tell it from a gateway in process.
 
+use std::env::VarError;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
@@ -127,7 +128,8 @@ impl Link {
         let Some(stream) = dial(places)? else { return Ok(None) };
         let token = match std::env::var("PORTCULLIS_TOKEN") {
             Ok(token) => token,
-            Err(_) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
+            Err(VarError::NotUnicode(_)) => return Err(ClientError::Token),
+            Err(VarError::NotPresent) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
         };
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
         authorization.set_sensitive(true);

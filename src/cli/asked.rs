@@ -5,9 +5,8 @@ use serde_json::{Map, Value};
 use crate::call::Origin;
 use crate::cli::Failure;
 use crate::cli::args::{ToolCall, Who};
-use crate::daemon::errand::Errand;
+use crate::daemon::errand::{Errand, presented};
 use crate::gateway::{Caller, Gateway};
-use crate::mcp::presented;
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {

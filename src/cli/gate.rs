@@ -8,9 +8,8 @@ use crate::cli::{Failure, approvals, exit};
 use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};
 use crate::daemon::Answer;
-use crate::daemon::errand::Errand;
+use crate::daemon::errand::{Errand, presented};
 use crate::gateway::{Gateway, Judged, Outcome};
-use crate::mcp::presented;
 
 pub(super) enum Gate {
     Daemon(Client),

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -16,6 +17,7 @@ use crate::cli::{Failure, STACK, exit};
 use crate::config::{self, Config};
 use crate::daemon::{self, Daemon, Listeners};
 use crate::gateway::Gateway;
+use crate::{http, mcp};
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8460);
 
@@ -25,6 +27,9 @@ const LOGGED: &str = "portcullis=info,warn";
 /// Threads that may wait for files, the disk and calls at the same time: two for each call, and some for the books.
 const THREADS: usize = 400;
 
+/// Files that may be open at the same time: both listeners' connections, and what the calls open.
+const FILES: u64 = 8192;
+
 pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
     log_to_stderr()?;
     let config = Config::from_env()?;
@@ -33,6 +38,7 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
         Some(dir) => dir.canonicalize().map_err(|e| Failure::usage(format!("--workspace {}: {e}", dir.display())))?,
         None => std::env::current_dir()?,
     };
+    more_files();
     let loaded = daemon::Files::of(&config);
     let gateway = Arc::new(Gateway::open(config)?);
     let listeners = Listeners::bind(&gateway.config().places, address)?;
@@ -57,6 +63,17 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
+/// Lets the daemon hold more files and connections than a shell's usual limit of 1024, where the system's allows it.
+fn more_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+        let wanted = FILES.min(hard);
+        if soft < wanted { setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) } else { Ok(()) }
+    });
+    if let Err(error) = raised {
+        warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
 async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: daemon::Files) -> io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let hangup = signal(SignalKind::hangup())?;
@@ -67,6 +84,8 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: daemon::Files)
             tokio::join!(daemon::follow_changes(&daemon, hangups, loaded), forward(hangup, sender));
         }
     });
+    let agents = mcp::http::routes(&daemon, mcp::Patience::default());
+    let routes = http::router(Arc::clone(&daemon), agents);
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM"),
@@ -75,7 +94,7 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: daemon::Files)
     };
     let again = again(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let served = tokio::select! {
-        served = daemon::serve(Arc::clone(&daemon), listeners, stop) => served,
+        served = daemon::serve(Arc::clone(&daemon), listeners, routes, stop) => served,
         () = again => {
             warn!("told to stop twice: calls in flight are ended");
             daemon::end_calls(&daemon).await;
