@@ -336,12 +336,17 @@ fn rules_change_while_it_runs_and_bad_ones_do_not_replace_good_ones() {
     assert_eq!(read(), 403, "a broken policy set loosened the rules");
     assert!(records(&world, "control").iter().any(|r| r["change"] == "policy-failed"), "the failure is not on record");
 
+    // A file that is gone may be an editor's doing or a mistake. That its rules go, somebody has to say.
+    fs::write(&policy, deny).expect("written");
+    until("the policy to be mended", || served.log().contains("were reloaded"));
     fs::remove_file(&policy).expect("removed");
-    until("the policy to be gone", || read() == 200);
+    until("the loss to be logged", || served.log().contains("are gone, so the old rules stay in force"));
+    assert_eq!(read(), 403, "a file that vanished loosened the rules");
     let loaded = || records(&world, "control").iter().filter(|r| r["change"] == "policy-loaded").count();
     let before = loaded();
     served.signal(Signal::SIGHUP);
     until("SIGHUP to reload", || loaded() == before + 1);
+    assert_eq!(read(), 200);
 
     // Configuration, too: a new agent, with a token of its own.
     world.write("config/portcullis.toml", "[[agents]]\nname = \"late\"\nallowed_tools = [\"Read\"]\n");
