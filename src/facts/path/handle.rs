@@ -107,6 +107,12 @@ impl Handle {
         self.inner.found.as_ref().map(|found| Kind::of(&found.stat))
     }
 
+    /// Device and inode of what was judged, or why there was nothing.
+    pub(crate) fn judged(&self) -> Result<(u64, u64), Errno> {
+        let found = self.inner.found.as_ref().map(|found| (found.stat.st_dev, found.stat.st_ino));
+        found.ok_or(self.inner.obstacle)
+    }
+
     /// Opens the file for reading, and takes its state at that moment. Only regular files are opened.
     pub fn open_file(&self) -> Result<(File, Stamp), HandleError> {
         let found = self.expect(Kind::File)?;
@@ -236,6 +242,11 @@ impl Place {
             // Something has come to stand where nothing was.
             Some(first) => occupant(&self.directory, first)?.map_or(Ok(None), |_| Err(Errno::EEXIST)),
         }
+    }
+
+    /// The deepest directory that exists on the way to the file.
+    pub fn directory(&self) -> &OwnedFd {
+        &self.directory
     }
 
     fn make_directories(&self) -> Result<OwnedFd, Errno> {

@@ -6,6 +6,7 @@ mod ground;
 mod handle;
 mod kernel;
 mod listing;
+mod mounts;
 mod name;
 mod predict;
 mod protection;

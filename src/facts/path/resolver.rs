@@ -49,6 +49,8 @@ struct Spot {
     found: Option<Found>,
     /// Why nothing was found.
     obstacle: Errno,
+    /// Nothing can be made there by this name, for the obstacle's reason.
+    blocked: bool,
     problem: Option<Problem>,
 }
 
@@ -139,15 +141,16 @@ impl Resolver {
                 if stat.st_nlink == 0 || !landing.is_absolute() {
                     return Err(Changed);
                 }
-                Ok(Spot { landing, found: Some(Found { handle, stat }), obstacle: Errno::UnknownErrno, problem: None })
+                let found = Some(Found { handle, stat });
+                Ok(Spot { landing, found, obstacle: Errno::UnknownErrno, blocked: false, problem: None })
             }
             Err(obstacle) => {
-                let (landing, problem) = match predict(name.path(), follow) {
-                    Ok(landing) if obstacle == Errno::ELOOP => (landing, Some(Problem::MagicLink)),
-                    Ok(landing) => (landing, None),
-                    Err(Loop(at)) => (at, Some(Problem::Loop)),
+                let (landing, blocked, problem) = match predict(name.path(), follow) {
+                    Ok(found) if obstacle == Errno::ELOOP => (found.landing, true, Some(Problem::MagicLink)),
+                    Ok(found) => (found.landing, found.blocked || name.names_directory, None),
+                    Err(Loop(at)) => (at, true, Some(Problem::Loop)),
                 };
-                Ok(Spot { landing, found: None, obstacle, problem })
+                Ok(Spot { landing, found: None, obstacle, blocked, problem })
             }
         }
     }
@@ -159,7 +162,8 @@ impl Resolver {
         if let Some(inner) = inner {
             let beneath = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
             match open_at(&workspace.handle, inner, flags, Mode::empty(), beneath) {
-                Err(Errno::EXDEV) => {}
+                // The kernel starts over when `..` is uncertain, and counts the links that it has followed on.
+                Err(Errno::EXDEV | Errno::ELOOP) => {}
                 other => return other,
             }
         }
@@ -188,9 +192,37 @@ impl Resolver {
         let landed = if spot.landing == by_name { None } else { ground.protected(&spot.landing, fact.access) };
         fact.protected = named.into_iter().chain(landed).max_by_key(|found| found.action);
         fact.unchecked = None;
+        self.judge_names_by_mount(fact, spot);
         if let Some(found) = &spot.found {
             self.judge_other_names(memo, fact, &found.stat);
         }
+    }
+
+    /// What a mount shows is judged by where it really is as well; what is to be made, by the directory it is made in.
+    fn judge_names_by_mount(&self, fact: &mut PathFact, spot: &Spot) {
+        let ground = &self.ground;
+        let names = match &spot.found {
+            Some(found) => ground.names_by_mount(&found.handle, &found.stat, &spot.landing),
+            None if fact.access == Access::Write => self.names_of_place(&spot.landing),
+            None => Vec::new(),
+        };
+        for name in names {
+            if ground.places.scope(&name) == Scope::Gateway {
+                fact.scope = Scope::Gateway;
+                fact.lands = None;
+            }
+            let own = fact.protected.take();
+            fact.protected = own.into_iter().chain(ground.protected(&name, fact.access)).max_by_key(|found| found.action);
+        }
+    }
+
+    fn names_of_place(&self, landing: &Path) -> Vec<PathBuf> {
+        let (root, inner) = self.ground.root_of(landing);
+        let Ok(place) = Place::open(&root.handle, inner) else { return Vec::new() };
+        let (Ok(stat), Ok(path)) = (stat(place.directory()), real_path(place.directory())) else { return Vec::new() };
+        let names = self.ground.names_by_mount(place.directory(), &stat, &path);
+        let rest = landing.strip_prefix(&path).unwrap_or(Path::new(""));
+        names.into_iter().map(|name| name.join(rest)).collect()
     }
 
     /// A file with several names is as protected as the best protected of them. Programs are left out: installers link
@@ -224,7 +256,7 @@ impl Resolver {
 
     fn keep(&self, spot: Spot, fact: &PathFact) -> Result<Handle, Changed> {
         let place = match fact.access {
-            Access::Write if spot.problem.is_some() => Some(Err(spot.obstacle)),
+            Access::Write if spot.blocked => Some(Err(spot.obstacle)),
             Access::Write => Some(self.place(&spot)?),
             Access::Read | Access::Delete | Access::Execute => None,
         };
