@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::ground::Ground;
 use super::kernel::{Identity, Kind, open_at, reopen, stat};
+use super::name::LONGEST_NAME;
 use super::walk::{Walk, WalkError};
 
 /// A path that was judged, held open. Whatever happens to its name in the meantime, this is still the file, and a new
@@ -216,6 +217,10 @@ impl Place {
     /// Opens the deepest directory that exists on the way to a file. `inner` is relative to the root, without links.
     pub fn open(root: &OwnedFd, inner: &Path) -> Result<Self, Errno> {
         let name = inner.file_name().ok_or(Errno::EISDIR)?.to_owned();
+        // Known before any directory is made on the way.
+        if inner.iter().any(|name| name.len() > LONGEST_NAME) {
+            return Err(Errno::ENAMETOOLONG);
+        }
         let mut parent = inner.parent().unwrap_or(Path::new(""));
         let mut missing = Vec::new();
         loop {
