@@ -64,6 +64,11 @@ impl Resolver {
         Ok(Resolver { ground: Arc::new(Ground::open(surroundings, protection)?) })
     }
 
+    /// The home directory, which `~` stands for.
+    pub(super) fn home(&self) -> &Path {
+        &self.ground.places.home
+    }
+
     /// The workspace's real path.
     pub fn workspace(&self) -> &Path {
         &self.ground.workspace().path
@@ -83,6 +88,24 @@ impl Resolver {
         access: Access,
         cwd: &Path,
     ) -> (PathFact, Option<Handle>) {
+        self.fact(memo, argument, given, access, cwd, true)
+    }
+
+    /// Looks up a path that is opened again by name later, by a command or by another program: no handle is kept, and what
+    /// can be done with it is not for the gateway to say.
+    pub(super) fn look_by_name(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path) -> PathFact {
+        self.fact(memo, argument, given, access, cwd, false).0
+    }
+
+    fn fact(
+        &self,
+        memo: &Memo,
+        argument: &str,
+        given: &str,
+        access: Access,
+        cwd: &Path,
+        keep: bool,
+    ) -> (PathFact, Option<Handle>) {
         let mut fact = PathFact {
             argument: argument.to_owned(),
             given: given.to_owned(),
@@ -93,21 +116,20 @@ impl Resolver {
             problem: None,
             unchecked: None,
         };
-        let handle = self.fill(memo, &mut fact, cwd).unwrap_or_else(|problem| {
+        let handle = self.fill(memo, &mut fact, cwd, keep).unwrap_or_else(|problem| {
             fact.problem = Some(problem.to_string());
             None
         });
         (fact, handle)
     }
 
-    /// Looks up a path that a command uses: it is opened again by name later, so no handle is kept.
+    /// Looks up a path that a command uses.
     pub fn look_in_command(&self, given: &str, access: Access) -> PathFact {
-        self.look(COMMAND, given, access, self.workspace()).0
+        self.look_by_name(&Memo::default(), COMMAND, given, access, self.workspace())
     }
 
-    fn fill(&self, memo: &Memo, fact: &mut PathFact, cwd: &Path) -> Result<Option<Handle>, Problem> {
+    fn fill(&self, memo: &Memo, fact: &mut PathFact, cwd: &Path, keep: bool) -> Result<Option<Handle>, Problem> {
         let name = Name::parse(&fact.given, cwd)?;
-        let by_tool = fact.argument != COMMAND;
         for _ in 0..ATTEMPTS {
             let Ok(spot) = self.locate(&name, fact.access) else { continue };
             self.judge(memo, fact, &name, &spot);
@@ -117,7 +139,7 @@ impl Resolver {
             if inside && let Some(problem) = spot.problem {
                 return Err(problem);
             }
-            if !by_tool {
+            if !keep {
                 return Ok(None);
             }
             if inside {
@@ -279,6 +301,10 @@ impl Resolver {
             Ok(there) => there,
         };
         let judged = spot.found.as_ref().map(|found| Identity::of(&found.stat));
+        // By a name that only a directory could have, what is there was not found, and stays as it is.
+        if judged.is_none() && there.is_some() && spot.obstacle != Errno::ENOENT {
+            return Ok(Err(spot.obstacle));
+        }
         if there.as_ref().map(Identity::of) == judged { Ok(Ok(place)) } else { Err(Changed) }
     }
 }

@@ -78,6 +78,7 @@ impl Bench {
             && writes
             && access == Access::Write
             && matches!(fact.scope, Scope::Workspace | Scope::WriteRoot)
+            && !self.tree.is_mounted(&model.path)
         {
             self.write(&handle, &model.path, report)?;
         }
@@ -146,7 +147,8 @@ fn held(handle: Option<&Handle>, model: &Landing, truth: &Truth) -> Result<(), S
         return Err(format!("the kernel says {truth:?}, and the handle {:?}", handle.judged()));
     }
     // What is opened is the file that was looked at.
-    if let (Ok(Node { what: What::File, identity, .. }), true) = (&model.found, model.path.as_os_str().len() % 8 == 0) {
+    let opened = model.path.as_os_str().len().is_multiple_of(8);
+    if let (Ok(Node { what: What::File, identity, .. }), true) = (&model.found, opened) {
         let (file, _) = handle.open_file().map_err(|error| error.to_string())?;
         let meta = file.metadata().map_err(|error| error.to_string())?;
         if (meta.dev(), meta.ino()) != *identity && !model.path.starts_with("/proc") {

@@ -131,7 +131,8 @@ impl Tree {
     fn mount(&mut self, random: &mut Random) {
         let none: Option<&str> = None;
         let (Some(at), kind) = self.any(random, |what| matches!(what, What::Directory | What::File)) else { return };
-        if at == self.top || at.parent() == Some(&self.top) {
+        // Nobody mounts anything on what is the gateway's.
+        if at == self.top || at.parent() == Some(&self.top) || at.starts_with(self.top.join("g")) {
             return;
         }
         let number = self.mounts.len() + 1;
@@ -173,18 +174,18 @@ impl Tree {
 
     /// Where a path of the tree is in the file systems that make it up.
     pub fn place(&self, path: &Path) -> Place {
-        let mut place = (0, path.to_owned());
-        let mut depth = 0;
-        for (at, (number, inner)) in &self.mounts {
-            if let Ok(rest) = path.strip_prefix(at)
-                && at.as_os_str().len() >= depth
-            {
-                // The last of those at one place lies on top.
-                depth = at.as_os_str().len();
-                place = (*number, if rest.as_os_str().is_empty() { inner.clone() } else { inner.join(rest) });
-            }
-        }
-        place
+        // The last that was mounted above it hides whatever was there before.
+        let shown = self.mounts.iter().rev().find_map(|(at, (number, inner))| {
+            let rest = path.strip_prefix(at).ok()?;
+            Some((*number, if rest.as_os_str().is_empty() { inner.clone() } else { inner.join(rest) }))
+        });
+        shown.unwrap_or_else(|| (0, path.to_owned()))
+    }
+
+    /// Whether a file is seen elsewhere by a mount: there it would stay when another takes its place.
+    pub fn is_mounted(&self, path: &Path) -> bool {
+        let place = self.place(path);
+        self.mounts.iter().any(|(_, of)| *of == place)
     }
 
     pub fn node(&self, path: &Path) -> Option<&Node> {
