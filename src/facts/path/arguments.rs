@@ -19,13 +19,52 @@ pub struct ArgumentPath {
 
 /// Names of arguments that hold a path and nothing else.
 const CERTAIN: &[&str] = &[
-    "path", "paths", "pathname", "filepath", "filepaths", "filename", "filenames", "file", "files", "dir", "dirs",
-    "directory", "directories", "folder", "folders", "cwd", "workdir", "pwd",
+    "path",
+    "paths",
+    "pathname",
+    "filepath",
+    "filepaths",
+    "filename",
+    "filenames",
+    "file",
+    "files",
+    "dir",
+    "dirs",
+    "directory",
+    "directories",
+    "folder",
+    "folders",
+    "cwd",
+    "workdir",
+    "pwd",
 ];
 /// Names of arguments that may hold a path: it counts where the value looks like one.
 const POSSIBLE: &[&str] = &[
-    "src", "source", "sources", "dst", "dest", "destination", "target", "root", "roots", "uri", "uris", "location", "from",
-    "to", "input", "inputs", "output", "outputs", "out", "workspace", "project", "repo", "repository", "base", "home",
+    "src",
+    "source",
+    "sources",
+    "dst",
+    "dest",
+    "destination",
+    "target",
+    "root",
+    "roots",
+    "uri",
+    "uris",
+    "location",
+    "from",
+    "to",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "out",
+    "workspace",
+    "project",
+    "repo",
+    "repository",
+    "base",
+    "home",
 ];
 /// Arguments that are read, and those that are written, whatever the tool does besides.
 const READ_FROM: &[&str] = &["src", "source", "sources", "from", "input", "inputs", "cwd", "workdir", "pwd"];
@@ -35,8 +74,33 @@ const FORMATS: &[&str] = &["path", "file", "file-path", "filepath", "directory",
 const URI_FORMATS: &[&str] = &["uri", "uri-reference", "iri", "iri-reference", "url"];
 /// First names of absolute paths; other texts that begin with a slash may be anything.
 const TOPS: &[&str] = &[
-    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys",
-    "tmp", "usr", "var", "Users", "Applications", "Library", "System", "Volumes", "private", "workspace", "workspaces",
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "Users",
+    "Applications",
+    "Library",
+    "System",
+    "Volumes",
+    "private",
+    "workspace",
+    "workspaces",
 ];
 /// Schemas that are looked at for one value: references lead in circles.
 const MOST_SCHEMAS: usize = 64;
@@ -51,7 +115,12 @@ enum Hint {
 
 /// Every path among the arguments. `access` is what the tool does with a path where its name does not tell; `home` is what
 /// `~` stands for.
-pub fn path_arguments(schema: &Value, arguments: &Map<String, Value>, access: Access, home: &Path) -> Vec<ArgumentPath> {
+pub fn path_arguments(
+    schema: &Value,
+    arguments: &Map<String, Value>,
+    access: Access,
+    home: &Path,
+) -> Vec<ArgumentPath> {
     let mut search = Search { schema, access, home, found: Vec::new() };
     search.object(&[schema], arguments, "", Hint::None, access);
     search.found
@@ -72,7 +141,9 @@ impl<'s> Search<'s> {
             let own: Vec<&Value> = schemas.iter().filter_map(|schema| member(schema, name)).collect();
             let (hint, of_name) = (by_name(name), access_by_name(name));
             // Of files by name, such as `{"files": {"a/b": "text"}}`, the names are the paths.
-            if let Some(path) = self.path(name, if outer == Hint::Certain && name.contains('/') { outer } else { Hint::None }) {
+            if let Some(path) =
+                self.path(name, if outer == Hint::Certain && name.contains('/') { outer } else { Hint::None })
+            {
                 self.found.push(ArgumentPath { pointer: pointer.clone(), path, access });
             }
             self.value(&own, value, &pointer, hint, of_name.unwrap_or(self.access));
@@ -156,12 +227,17 @@ fn by_schema(schema: &Value) -> Hint {
     }
 }
 
-/// By the last word of a name: `outputFile`, `target_dir`, `repo-path`.
+/// By the last word of a name, or the last two as one: `outputFile`, `target_dir`, `repo-path`, `fileName`.
 fn by_name(name: &str) -> Hint {
-    match last_word(name).as_str() {
-        word if CERTAIN.contains(&word) => Hint::Certain,
-        word if POSSIBLE.contains(&word) => Hint::Possible,
-        _ => Hint::None,
+    let words = words(name);
+    let last = words.last().map(String::as_str).unwrap_or_default();
+    let two = words.get(words.len().saturating_sub(2)..).unwrap_or_default().concat();
+    if CERTAIN.contains(&last) || CERTAIN.contains(&two.as_str()) {
+        Hint::Certain
+    } else if POSSIBLE.contains(&last) {
+        Hint::Possible
+    } else {
+        Hint::None
     }
 }
 
@@ -176,10 +252,6 @@ fn access_by_name(name: &str) -> Option<Access> {
     } else {
         None
     }
-}
-
-fn last_word(name: &str) -> String {
-    words(name).pop().unwrap_or_default()
 }
 
 fn words(name: &str) -> Vec<String> {
@@ -272,7 +344,9 @@ mod tests {
 
     #[test]
     fn a_name_that_means_a_path_makes_its_value_one() {
-        for name in ["path", "file_path", "filePath", "FILE", "outputDir", "repo-path", "cwd", "fileName", "target.folder"] {
+        for name in
+            ["path", "file_path", "filePath", "FILE", "outputDir", "repo-path", "cwd", "fileName", "target.folder"]
+        {
             assert_eq!(paths(json!({name: "notes"})), ["notes"], "{name}");
         }
         for name in ["query", "profile", "pathology", "directive", "text", "filetype", "cd"] {
@@ -283,8 +357,16 @@ mod tests {
     #[test]
     fn a_name_that_may_mean_a_path_needs_a_value_that_looks_like_one() {
         for (value, is_path) in [
-            ("a/b", true), ("/x", true), (".env", true), ("..", true), ("main", false), ("two words/and more", false),
-            ("https://x/y", false), ("git@host:a/b", true), ("", false), ("C:/x", true),
+            ("a/b", true),
+            ("/x", true),
+            (".env", true),
+            ("..", true),
+            ("main", false),
+            ("two words/and more", false),
+            ("https://x/y", false),
+            ("git@host:a/b", true),
+            ("", false),
+            ("C:/x", true),
         ] {
             assert_eq!(!paths(json!({"source": value})).is_empty(), is_path, "{value}");
         }
@@ -325,7 +407,10 @@ mod tests {
             "n": 3, "none": null
         });
         let expected = [
-            ("/paths/0", "a"), ("/paths/1/0", "b"), ("/edits/0/file", "c"), ("/options/nested/output_dir", "e"),
+            ("/paths/0", "a"),
+            ("/paths/1/0", "b"),
+            ("/edits/0/file", "c"),
+            ("/options/nested/output_dir", "e"),
             ("/files/f~1g", "f/g"),
         ];
         let found = found(json!({}), arguments);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::name::Problem;
 use super::resolver::Memo;
-use super::{Access, COMMAND, Handle, PathFact, Resolver, path_arguments, ArgumentPath};
+use super::{Access, ArgumentPath, COMMAND, Handle, PathFact, Resolver, path_arguments};
 use crate::call::Call;
 use crate::facts::Scope;
 use crate::facts::command::CommandFacts;
@@ -217,12 +217,17 @@ mod tests {
         let arguments = json!({"file_path": "a", "root": ".", "q": "/etc/passwd", "out": "../x", "text": "plain"});
         let (found, handles) = gather(&resolver(top.path()), &call(top.path().into(), arguments), &tool, None);
         let scopes: Vec<(&str, Scope)> = found.iter().map(|fact| (fact.argument.as_str(), fact.scope)).collect();
-        let expected =
-            [("/file_path", Scope::Workspace), ("/root", Scope::Workspace), ("/q", Scope::System), ("/out", Scope::Temp)];
+        let expected = [
+            ("/file_path", Scope::Workspace),
+            ("/root", Scope::Workspace),
+            ("/q", Scope::System),
+            ("/out", Scope::Temp),
+        ];
         assert_eq!(scopes, expected);
         assert!(found.iter().all(|fact| fact.problem.is_none()) && handles.get("/file_path").is_none());
         assert_eq!((found[0].access, found[3].access), (Access::Read, Access::Write));
-        let (found, _) = gather(&resolver(top.path()), &call(top.path().into(), json!({"path": "a\u{0}"})), &tool, None);
+        let (found, _) =
+            gather(&resolver(top.path()), &call(top.path().into(), json!({"path": "a\u{0}"})), &tool, None);
         assert!(found[0].problem.is_some());
         let many = json!({"paths": vec!["a"; MOST_PATHS + 1]});
         let (found, _) = gather(&resolver(top.path()), &call(top.path().into(), many), &tool, None);

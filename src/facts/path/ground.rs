@@ -146,9 +146,9 @@ impl Ground {
 
     /// Whether an open file of a walk is the gateway's or protected by a name that a mount hides.
     pub fn guarded_by_mount(&self, handle: impl AsFd, stat: &FileStat, landing: &Path) -> bool {
-        self.names_by_mount(handle, stat, landing).iter().any(|name| {
-            self.places.scope(name) == Scope::Gateway || self.protected(name, Access::Read).is_some()
-        })
+        self.names_by_mount(handle, stat, landing)
+            .iter()
+            .any(|name| self.places.scope(name) == Scope::Gateway || self.protected(name, Access::Read).is_some())
     }
 
     /// The root that a real path lies in, and the path from there.

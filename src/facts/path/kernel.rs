@@ -105,13 +105,7 @@ pub(super) fn mount_id(handle: impl AsFd) -> Option<u64> {
     let mut answer: libc::statx = unsafe { std::mem::zeroed() };
     // SAFETY: the path is a C string and the structure is ours; both outlive the call.
     let done = unsafe {
-        libc::statx(
-            handle.as_fd().as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            libc::STATX_MNT_ID,
-            &raw mut answer,
-        )
+        libc::statx(handle.as_fd().as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_MNT_ID, &raw mut answer)
     };
     (done == 0 && answer.stx_mask & libc::STATX_MNT_ID != 0).then_some(answer.stx_mnt_id)
 }

@@ -54,7 +54,9 @@ impl Bases {
             return Vec::new();
         }
         let mounts = mounted();
-        let Some(inner) = find(&mounts, mount).and_then(|mounted| mounted.inner_path(landing)) else { return Vec::new() };
+        let Some(inner) = find(&mounts, mount).and_then(|mounted| mounted.inner_path(landing)) else {
+            return Vec::new();
+        };
         let name = |base: &Base| Some(base.path.join(inner.strip_prefix(&base.inner).ok()?));
         self.0.iter().filter(elsewhere).filter_map(name).collect()
     }
@@ -111,7 +113,10 @@ mod tests {
     fn a_line_of_mountinfo_is_read() {
         let line = br"36 35 98:0 /mnt\0401 /mnt\134\0112 rw,noatime master:1 - ext3 /dev/root rw";
         let mounted = Mounted::parse(line).unwrap();
-        assert_eq!((mounted.id, mounted.inner.as_path(), mounted.at.as_path()), (36, Path::new("/mnt 1"), Path::new("/mnt\\\t2")));
+        assert_eq!(
+            (mounted.id, mounted.inner.as_path(), mounted.at.as_path()),
+            (36, Path::new("/mnt 1"), Path::new("/mnt\\\t2"))
+        );
         assert_eq!(mounted.inner_path(Path::new("/mnt\\\t2/a")), Some("/mnt 1/a".into()));
         assert_eq!(mounted.inner_path(Path::new("/mnt")), None);
         assert!(Mounted::parse(b"").is_none() && Mounted::parse(b"x y").is_none());

@@ -93,7 +93,14 @@ impl Resolver {
 
     /// Looks up a path that is opened again by name later, by a command or by another program: no handle is kept, and what
     /// can be done with it is not for the gateway to say.
-    pub(super) fn look_by_name(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path) -> PathFact {
+    pub(super) fn look_by_name(
+        &self,
+        memo: &Memo,
+        argument: &str,
+        given: &str,
+        access: Access,
+        cwd: &Path,
+    ) -> PathFact {
         self.fact(memo, argument, given, access, cwd, false).0
     }
 
@@ -184,13 +191,17 @@ impl Resolver {
         if let Some(inner) = inner {
             let beneath = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
             match open_at(&workspace.handle, inner, flags, Mode::empty(), beneath) {
-                // The kernel starts over when `..` is uncertain, and counts the links that it has followed on.
+                // The kernel may have to start over, and then counts the links of both walks against its limit.
                 Err(Errno::EXDEV | Errno::ELOOP) => {}
                 other => return other,
             }
         }
         let slash = &self.ground.slash().handle;
-        open_at(slash, name.path(), flags, Mode::empty(), ResolveFlag::RESOLVE_NO_MAGICLINKS)
+        let open = || open_at(slash, name.path(), flags, Mode::empty(), ResolveFlag::RESOLVE_NO_MAGICLINKS);
+        match open() {
+            Err(Errno::ELOOP) => open(),
+            other => other,
+        }
     }
 
     fn judge(&self, memo: &Memo, fact: &mut PathFact, name: &Name, spot: &Spot) {
@@ -234,7 +245,8 @@ impl Resolver {
                 fact.lands = None;
             }
             let own = fact.protected.take();
-            fact.protected = own.into_iter().chain(ground.protected(&name, fact.access)).max_by_key(|found| found.action);
+            fact.protected =
+                own.into_iter().chain(ground.protected(&name, fact.access)).max_by_key(|found| found.action);
         }
     }
 

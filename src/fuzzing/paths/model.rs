@@ -21,6 +21,8 @@ pub struct Landing {
     pub found: Result<Node, Errno>,
     /// It went through more links than are followed, by name.
     pub looped: bool,
+    /// Links that were followed.
+    pub links: usize,
 }
 
 enum Step {
@@ -60,7 +62,7 @@ pub fn resolve(tree: &Tree, start: &Path, follow_last: bool) -> Landing {
         let Some(What::Link(target)) = node(tree, &here).map(|node| node.what) else { continue };
         links += 1;
         if links > MOST_LINKS {
-            return Landing { path: here, found: Err(error.unwrap_or(Errno::ELOOP)), looped: true };
+            return Landing { path: here, found: Err(error.unwrap_or(Errno::ELOOP)), looped: true, links };
         }
         if is_magic(&here) {
             error = error.or(Some(Errno::ELOOP));
@@ -77,7 +79,7 @@ pub fn resolve(tree: &Tree, start: &Path, follow_last: bool) -> Landing {
         Some(error) => Err(error),
         None => node(tree, &here).ok_or(Errno::ENOENT),
     };
-    Landing { path: here, found, looped: false }
+    Landing { path: here, found, looped: false, links }
 }
 
 /// What has a path without links: in the tree by memory, and beside it by whatever this machine has there.

@@ -283,9 +283,10 @@ impl Tree {
                     open.push(path);
                 }
             }
-            let known = self.nodes.range((number, inner.clone())..).take_while(|((of, path), _)| {
-                *of == number && path.starts_with(&inner)
-            });
+            let known = self
+                .nodes
+                .range((number, inner.clone())..)
+                .take_while(|((of, path), _)| *of == number && path.starts_with(&inner));
             let known = known.filter(|((_, path), _)| path.parent() == Some(&inner)).count();
             if known != entries {
                 return Err(format!("{} holds {entries} entries, and was to hold {known}", directory.display()));
