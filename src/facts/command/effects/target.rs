@@ -2,10 +2,8 @@
 
 use std::path::{Component, Path};
 
-use super::places::{
-    AUTH, CREDENTIALS, CREDENTIALS_ABSOLUTE, CRITICAL, DISKS, HARMLESS, HISTORY, STARTUP, STARTUP_ABSOLUTE,
-    SYSTEM_DIRS, TOP,
-};
+use super::listed::{AUTH, CREDENTIALS, CREDENTIALS_ABSOLUTE, CRITICAL, DISKS, HISTORY, STARTUP, STARTUP_ABSOLUTE};
+use super::places::{HARMLESS, SYSTEM_DIRS, TOP};
 use crate::facts::Surroundings;
 use crate::facts::command::words::text;
 use crate::facts::command::words::text::{
@@ -151,31 +149,6 @@ pub(crate) struct Places<'a> {
     pub cwd: &'a str,
     pub home: &'a str,
     pub mounts: Option<&'a [(String, String)]>,
-}
-
-fn star(text: &str) -> String {
-    text.chars().map(text::glob_char).collect()
-}
-
-fn listed(patterns: &[&str], path: &str) -> bool {
-    patterns.iter().any(|pattern| like(pattern, path))
-}
-
-/// Whether a path is what a listed pattern names. Fast for the usual patterns without a glob.
-fn like(pattern: &str, path: &str) -> bool {
-    let literal = pattern.split(['*', '?', '[']).next().unwrap_or_default();
-    if literal.len() == pattern.len() {
-        return path == pattern || (has_glob(path) && matches(path, pattern));
-    }
-    (path.starts_with(literal) || has_glob(path))
-        && (matches(&star(pattern), path) || (has_glob(path) && path_meets(path, pattern)))
-}
-
-/// Whether a globbed path can name something that a listed pattern names, for patterns that end in `*`.
-fn path_meets(path: &str, pattern: &str) -> bool {
-    pattern
-        .strip_suffix('*')
-        .is_some_and(|head| !head.contains(['*', '?', '[']) && matches(path, head.trim_end_matches('/')))
 }
 
 impl Places<'_> {
@@ -384,13 +357,13 @@ impl Places<'_> {
             return kinds.union(self.device(path));
         }
         if let Some(rest) = self.below_home(path) {
-            if listed(CREDENTIALS, rest) && !rest.ends_with(".pub") {
+            if CREDENTIALS.names(rest) && !rest.ends_with(".pub") {
                 kinds = kinds.and(Kind::Credential);
             }
-            if listed(STARTUP, rest) {
+            if STARTUP.names(rest) {
                 kinds = kinds.and(Kind::Startup);
             }
-            if listed(HISTORY, rest) {
+            if HISTORY.names(rest) {
                 kinds = kinds.and(Kind::History);
             }
         }
@@ -408,13 +381,13 @@ impl Places<'_> {
             || path.starts_with("/vm")
             || path.starts_with("/init")
         {
-            for (patterns, kind) in [
-                (CRITICAL, Kind::Critical),
-                (CREDENTIALS_ABSOLUTE, Kind::Credential),
-                (STARTUP_ABSOLUTE, Kind::Startup),
-                (AUTH, Kind::Auth),
+            for (list, kind) in [
+                (&CRITICAL, Kind::Critical),
+                (&CREDENTIALS_ABSOLUTE, Kind::Credential),
+                (&STARTUP_ABSOLUTE, Kind::Startup),
+                (&AUTH, Kind::Auth),
             ] {
-                if listed(patterns, path) {
+                if list.names(path) {
                     kinds = kinds.and(kind);
                 }
             }
@@ -608,7 +581,7 @@ fn listed_under_dev(path: &str) -> bool {
             .iter()
             .any(|prefix| !known.is_empty() && known.starts_with(prefix));
     }
-    DISKS.iter().any(|pattern| matches(&star(pattern), name))
+    DISKS.matches(name)
         || (has_glob(name)
             && ["sda", "sdb", "sda1", "nvme0n1", "vda", "hda", "disk0"].iter().any(|disk| matches(name, disk)))
 }

@@ -87,11 +87,16 @@ impl Walker<'_> {
                 Some(value) => variables.insert(name.clone(), value),
                 None => variables.remove(&name),
             };
-            let alternatives = Rc::make_mut(&mut self.env.alternatives);
             match others {
-                Some(others) => alternatives.insert(name, others),
-                None => alternatives.remove(&name),
-            };
+                Some(others) => {
+                    Rc::make_mut(&mut self.env.alternatives).insert(name, others);
+                }
+                // A second owner makes each change a copy.
+                None if self.env.alternatives.contains_key(&name) => {
+                    Rc::make_mut(&mut self.env.alternatives).remove(&name);
+                }
+                None => {}
+            }
         }
     }
 }

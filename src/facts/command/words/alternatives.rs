@@ -132,7 +132,7 @@ impl Walker<'_> {
     /// A second owner of the variables made an assignment a copy of all of them.
     pub(crate) fn copied(&mut self, before: &Env) {
         if !Rc::ptr_eq(&before.variables, &self.env.variables) {
-            self.steps += before.variables.len() / 32;
+            self.steps += before.variables.len() / 5;
         }
     }
 

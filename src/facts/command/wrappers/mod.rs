@@ -424,6 +424,9 @@ fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &s
         walker.limited("words");
     }
     for word in words.iter().take(most.max(1)) {
+        if walker.exhausted() {
+            break;
+        }
         let argv = argv.iter().map(|arg| fill(walker, arg, mark, word)).collect();
         printed.push_str(&walker.subshell(|walker| {
             walker.env.stdin = None;
