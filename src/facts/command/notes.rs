@@ -110,6 +110,16 @@ impl Notes {
         self.paths.push(PathUse { path, access, span: Some(span) });
     }
 
+    /// How much was found so far, kept or not.
+    pub fn found(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// How many things are known.
+    pub fn size(&self) -> usize {
+        self.paths.len() + self.known_paths.len() + self.programs.len() + self.hosts.len() + self.seen.len()
+    }
+
     pub fn partial(&mut self) {
         self.partial = true;
     }

@@ -1,5 +1,7 @@
 //! Compound commands that choose or repeat: `if`, `case`, `for`, `while`.
 
+use std::collections::HashSet;
+
 use super::env::{Env, Value};
 use super::flow::{Loop, Way};
 use super::walk::Walker;
@@ -257,9 +259,11 @@ impl Walker<'_> {
             }
         };
         let mut values: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         self.each_value(|walker| {
             for field in walker.expand(words) {
-                if !values.contains(&field.text) || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
+                let new = seen.insert(field.text.clone());
+                if new || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
                     values.push(field.text);
                 }
             }

@@ -46,7 +46,7 @@ impl Walker<'_> {
             items.push(UNKNOWN.to_string());
         }
         let items = Rc::new(items);
-        self.steps += active * (1 + self.env.variables.len() / 16);
+        self.steps += 2 + active * (1 + self.env.variables.len() / 16);
         if active > 0 && self.calls.iter().any(|call| again(call, &items, &self.env)) {
             // The same call is being judged already.
             return UNKNOWN.to_string();

@@ -40,7 +40,14 @@ mod cost {
 /// The cost of finding what an operand stands for: where that is known, and where it is not.
 const LOOKED_UP: usize = 100;
 const CLASSIFIED: usize = 500;
-const CLASSIFIED_BYTE: usize = 16;
+const CLASSIFIED_BYTE: usize = 24;
+
+/// The cost of reading a nested script.
+const PARSED: usize = 1_000;
+const PARSED_BYTE: usize = 25;
+
+/// The cost of a finding.
+const FOUND: usize = 1_500;
 
 /// A variable that `local` hides: its name, its value, its other values.
 pub(crate) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
@@ -319,6 +326,7 @@ impl<'a> Walker<'a> {
             self.limited("bytes of nested scripts");
             return UNKNOWN.to_string();
         }
+        self.spend(PARSED + text.len() * PARSED_BYTE);
         let text = inert(text);
         let span = self.span.clone();
         self.deeper(|walker| {
@@ -570,7 +578,8 @@ impl<'a> Walker<'a> {
         if let Some(target) = known.targets.get(text) {
             return target.clone();
         }
-        let (places, below) = if text.starts_with('/') { (1, 0) } else { (1 + self.env.other_cwds.len(), self.env.cwd.len()) };
+        let (places, below) =
+            if text.starts_with('/') { (1, 0) } else { (1 + self.env.other_cwds.len(), self.env.cwd.len()) };
         self.spend(places * (CLASSIFIED + (text.len() + below) * CLASSIFIED_BYTE));
         let target = self.found_target(text, &known.home);
         known.remember(text, &target);
@@ -578,7 +587,8 @@ impl<'a> Walker<'a> {
     }
 
     fn found_target(&self, text: &str, home: &str) -> Target {
-        let places = |cwd| Places { here: self.here, cwd, home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
+        let places =
+            |cwd| Places { here: self.here, cwd, home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
         let mut target = places(&self.env.cwd).target(text);
         // Where `cd` may have failed, a relative operand is what it would be there.
         if !text.starts_with('/') {
@@ -606,7 +616,9 @@ impl<'a> Walker<'a> {
         if let Some(recorder) = &mut self.notes.recorder {
             recorder.acts(acts);
         }
+        let before = self.notes.found();
         self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
+        self.spend((self.notes.found() - before) * FOUND);
     }
 
     /// Judges one program call.
@@ -624,7 +636,9 @@ impl<'a> Walker<'a> {
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
         let operand = |text: &str| self.target(text).kinds;
+        let before = notes.found();
         self.guard.judge(program, args, &acts, &operand, span, &mut notes);
+        self.spend((notes.found() - before) * FOUND);
         self.notes = notes;
     }
 

@@ -133,6 +133,8 @@ impl Walker<'_> {
     pub(crate) fn copied(&mut self, before: &Env) {
         if !Rc::ptr_eq(&before.variables, &self.env.variables) {
             self.steps += before.variables.len() / 5;
+            let size = |value: &Value| if let Value::Text(text) = value { text.len() } else { 0 };
+            self.spend(before.variables.values().map(size).sum::<usize>() / 8);
         }
     }
 
