@@ -45,6 +45,7 @@ mod tests_run;
 mod words;
 mod wrappers;
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -92,6 +93,12 @@ pub enum Parse {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Effect(pub String);
+
+impl Borrow<str> for Effect {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 /// A path that a command uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,9 @@
 //! What known programs do to their operands, as effects on kinds of targets. Rules of the packs decide what of that is
 //! worth an objection.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::databases;
 use super::files;
 use super::git;
@@ -184,7 +187,8 @@ const FAMILIAR: &[&str] = &[
 ];
 
 pub(crate) fn is_familiar(name: &str) -> bool {
-    FAMILIAR.contains(&name)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| FAMILIAR.iter().copied().collect());
+    NAMES.contains(name)
 }
 
 /// Cmdlets of PowerShell, whose names have a dash and no case.

@@ -1,6 +1,9 @@
 //! Interpreters of other languages: where their code stands in the arguments, and which language it is. The small
 //! languages of awk, sed and make are in `scripts`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::inline::{self, Language, Value};
 use super::leaks;
 use super::lisp;
@@ -185,9 +188,22 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     Some(walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
 }
 
+/// The place of each name in the table.
+static BY_NAME: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let mut found = HashMap::new();
+    for (i, interpreter) in INTERPRETERS.iter().enumerate() {
+        for name in interpreter.names {
+            found.entry(*name).or_insert(i);
+        }
+    }
+    found
+});
+
 fn find(name: &str, args: &[String]) -> Option<&'static Interpreter> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let found = INTERPRETERS.iter().find(|known| known.names.iter().any(|known| *known == stem || *known == name))?;
+    // The first in the table, by either name.
+    let first = [stem, name].iter().filter_map(|name| BY_NAME.get(name)).min()?;
+    let found = INTERPRETERS.get(*first)?;
     // `r` and `v` are too short to be taken for one on sight.
     if name.len() == 1 && name != "R" && !args.iter().any(|arg| arg.starts_with("-e")) {
         return None;

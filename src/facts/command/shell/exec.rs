@@ -39,6 +39,9 @@ impl Walker<'_> {
             // The status is that of the last substitution, if there is one.
             self.status = Some(true);
             for assignment in assignments {
+                if self.exhausted() {
+                    break;
+                }
                 self.assign(assignment);
             }
             return String::new();
@@ -62,6 +65,9 @@ impl Walker<'_> {
         let outer = std::mem::take(&mut self.prefix);
         let mut saved = Vec::new();
         for assignment in assignments {
+            if self.exhausted() {
+                break;
+            }
             saved.push((assignment.name.clone(), self.env.get(&assignment.name).cloned()));
             self.assign(assignment);
             if let Some(Value::Text(value)) = self.env.get(&assignment.name).cloned() {
