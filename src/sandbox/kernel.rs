@@ -162,9 +162,6 @@ impl Kernel {
                 );
             }
         }
-        if tier == Tier::FullUser {
-            said.push("memory files (memfd) can be executed");
-        }
         if self.landlock_abi < 6 {
             said.push("signals reach other processes of the same user (Landlock before ABI 6)");
         }

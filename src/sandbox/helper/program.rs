@@ -108,6 +108,9 @@ impl Start<'_> {
             if libc::getppid() != self.supervisor {
                 return Err(Failure::new("supervisor is gone", Errno::ESRCH));
             }
+            if self.job.terminal {
+                step("take the terminal", libc::ioctl(0, libc::TIOCSCTTY, 0))?;
+            }
         }
         enter(&self.cwd)?;
         // Where processes are counted for this sandbox alone, the number is the profile's.

@@ -3,6 +3,7 @@
 use libc::sock_filter;
 
 use super::layers::{self, Layers};
+use super::memory_files::MemoryFiles;
 use super::namespaces::{self, Identity};
 use super::root::{self, Root};
 use super::{Failure, confine};
@@ -12,6 +13,8 @@ use crate::sandbox::wire::Template;
 pub struct Stage {
     /// The layers with the profile's grants; the workspace is still missing.
     pub layers: Layers,
+    /// In the landlock tier, where the kernel can.
+    pub memory_files: Option<MemoryFiles>,
     /// In the full tiers.
     pub private: Option<Private>,
 }
@@ -30,11 +33,12 @@ impl Stage {
         let filter = confine::decode(filter);
         if !template.tier.is_full() {
             let layers = layers::build(template)?;
-            confine::begin(template, filter)?;
-            return Ok(Stage { layers, private: None });
+            let memory_files = confine::begin(template, filter)?;
+            return Ok(Stage { layers, memory_files, private: None });
         }
         let identity = namespaces::enter(template)?;
         let root = root::build(template, &identity)?;
-        Ok(Stage { layers: layers::build(template)?, private: Some(Private { identity, root, filter }) })
+        let private = Some(Private { identity, root, filter });
+        Ok(Stage { layers: layers::build(template)?, memory_files: None, private })
     }
 }
