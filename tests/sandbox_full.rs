@@ -4,6 +4,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod confined;
+#[path = "confined/rows.rs"]
+mod rows;
+#[path = "confined/work.rs"]
+mod work;
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,7 +21,9 @@ use std::time::{Duration, Instant};
 
 use confined::{MEMORY_FILES, alive, bash, has, marker, soon};
 use portcullis::facts::Surroundings;
-use portcullis::sandbox::{End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Tier};
+use portcullis::sandbox::{
+    End, Host, Kernel, LaunchError, Launcher, Leftover, Outcome, Plan, Profile, Profiles, Program, Tier,
+};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_portcullis");
 

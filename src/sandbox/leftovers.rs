@@ -20,6 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::normalise;
 
+/// The longest name that a call takes, less room for what is looked at below.
+const LONGEST_NAME: usize = 4096 - 512;
 /// How much of a workspace is looked at after each call, what lies higher first.
 const MOST_DIRECTORIES: usize = 2048;
 const MOST_TIME: Duration = Duration::from_millis(10);
@@ -130,7 +132,7 @@ impl Search<'_> {
         let mut waiting = VecDeque::from([String::new()]);
         let mut seen = 0usize;
         while let Some(directory) = waiting.pop_front() {
-            if seen >= MOST_DIRECTORIES || begun.elapsed() > MOST_TIME {
+            if seen >= MOST_DIRECTORIES || begun.elapsed() > MOST_TIME || directory.len() > LONGEST_NAME {
                 self.found.push(Leftover::NotAllSeen);
                 return;
             }
