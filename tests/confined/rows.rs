@@ -269,3 +269,71 @@ fn ten_thousand_calls_leave_nothing_behind() {
     assert!(grown < 4096, "memory grew by {grown} KiB");
     assert_eq!((count("/proc/self/fd"), mounts()), (before.0, before.1), "descriptors and mounts after 200 at once");
 }
+
+/// `sandbox exec` at a terminal: what it showed, and its exit code.
+fn at_terminal(world: &World, arguments: &[&str], keys: &str) -> (String, i32) {
+    let driver = "import os, pty, select, sys, time
+pid, m = pty.fork()
+if pid == 0: os.execv(sys.argv[2], sys.argv[2:])
+out, end, keys = b'', time.time() + 30, sys.argv[1].encode()
+quiet = time.time()
+while time.time() < end:
+    if select.select([m], [], [], 0.1)[0]:
+        try: data = os.read(m, 4096)
+        except OSError: break
+        if not data: break
+        out += data
+        quiet = time.time()
+    elif keys and out and time.time() - quiet > 0.5:
+        os.write(m, keys)
+        keys = b''
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+sys.stdout.flush()
+sys.stdout.buffer.write(out)";
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-c", driver, keys, BINARY, "sandbox", "exec", "--workspace"]).arg(world.path("ws"));
+    command
+        .args(arguments)
+        .env("TERM", "xterm")
+        .env("HOME", world.path("home"))
+        .env("PORTCULLIS_CONFIG", world.path("config"))
+        .env("PORTCULLIS_STATE", world.path("state"))
+        .current_dir("/");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (code, shown) = text.split_once('\n').unwrap_or_else(|| panic!("{output:?}"));
+    (shown.to_owned(), code.parse().unwrap())
+}
+
+#[test]
+fn i04_no_program_holds_the_callers_terminal() {
+    let Some(world) = World::new("workspace-write") else { return };
+    if !has("python3") {
+        return;
+    }
+    let (shown, code) =
+        at_terminal(&world, &["--", "/bin/bash", "-c", "test -t 0 -o -t 1 -o -t 2; echo $?; : < /dev/tty"], "");
+    assert!(shown.starts_with("1\r\n") && code != 0, "{code}: {shown:?}");
+    // A terminal of its own is one, commands nobody, and cannot be typed into from inside.
+    let script = "test -t 0 -a -t 1 -a -t 2 || exit 9; printf 'a\\033]52;c;eA==\\007b\\n'; \
+                  /usr/bin/python3 -c 'import fcntl\nfor r in (0x5412, 0x541c, 0x541d): fcntl.ioctl(0, r, b\"x\")' 2>/dev/null && exit 8; \
+                  exec 3<>/dev/tty || exit 7; read -r line <&3; echo \"<$line>\"; exit 3";
+    let (shown, code) = at_terminal(&world, &["--tty", "--", "/bin/bash", "-c", script], "hello\r");
+    assert!(shown.contains("ab\r\n") && shown.contains("<hello>") && code == 3, "{code}: {shown:?}");
+    if has("less") {
+        fs::write(world.path("ws/n"), (1..500).map(|n| format!("{n}\n")).collect::<String>()).unwrap();
+        let (shown, code) = at_terminal(&world, &["--tty", "--env", "TERM=xterm", "--", "less", "n"], "Gq");
+        assert!(shown.contains("499") && shown.contains("\u{1b}[?1049") && code == 0, "{code}: {shown:?}");
+    }
+}
+
+#[test]
+fn what_was_refused_is_told_at_the_command_line() {
+    let Some(world) = World::new("workspace-write") else { return };
+    let output = exec(&world, "workspace-write", "touch /etc/hosts").output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("as far as the messages tell: write outside the workspace: /etc/hosts;"), "{err}");
+    assert_eq!(output.status.code(), Some(1));
+    let output = exec(&world, "workspace-write", "echo fine >&2").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "fine\n");
+}
