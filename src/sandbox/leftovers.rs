@@ -211,7 +211,9 @@ impl Search<'_> {
     }
 
     fn stat(&self, path: &str) -> Option<FileStat> {
-        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let Some((parent, name)) = path.rsplit_once('/') else {
+            return fstatat(self.workspace, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok();
+        };
         let parent = self.open(parent, OFlag::O_PATH | OFlag::O_DIRECTORY).ok()?;
         fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()
     }

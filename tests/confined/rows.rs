@@ -16,7 +16,9 @@ fn timed_out(row: &str, script: &str) {
 #[test]
 fn l06_output_is_capped() {
     let Some(world) = World::new("workspace-write") else { return };
-    let outcome = world.run("head -c 300000000 /dev/zero | tr '[:cntrl:]' a");
+    // A busy machine takes its time.
+    let script = "head -c 300000000 /dev/zero | tr '[:cntrl:]' a";
+    let outcome = world.run_for(script, Duration::from_secs(500)).unwrap();
     let limit = usize::try_from(world.profile.limits.output_bytes.get()).unwrap();
     assert_eq!((outcome.end, outcome.stdout.len()), (End::Exited(0), limit));
     assert_eq!(outcome.stdout.dropped(), 300_000_000 - limit as u64);
@@ -336,4 +338,22 @@ fn what_was_refused_is_told_at_the_command_line() {
     assert_eq!(output.status.code(), Some(1));
     let output = exec(&world, "workspace-write", "echo fine >&2").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "fine\n");
+}
+
+#[test]
+fn signals_that_the_gateway_ignores_end_programs_all_the_same() {
+    let Some(world) = World::new("workspace-write") else { return };
+    for profile in ["workspace-write", "landlock-only"] {
+        let mut command = exec(&world, profile, "kill -HUP $$; kill -INT $$; kill -USR1 $$; exit 3");
+        // SAFETY: the closure makes system calls with numbers alone.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGUSR1, libc::SIGCHLD] {
+                    libc::signal(signal, libc::SIG_IGN);
+                }
+                Ok(())
+            });
+        }
+        assert_eq!(command.output().unwrap().status.code(), Some(128 + libc::SIGHUP), "{profile}");
+    }
 }

@@ -27,10 +27,25 @@ pub struct Private {
     pub filter: Vec<sock_filter>,
 }
 
+/// Ignores no signal but SIGPIPE and, until it has a child to wait for, SIGCHLD: whoever started the gateway may have ignored some, and programs would too. What is caught is
+/// reset when they start. Signals that cannot be changed refuse, which is as well.
+fn heed_signals() {
+    for signal in (1..=64).filter(|signal| ![libc::SIGPIPE, libc::SIGCHLD].contains(signal)) {
+        // SAFETY: takes numbers alone; all-zero is a valid sigaction.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}
+
 impl Stage {
     /// Prepares this process. In the full tiers the process that returns is another one than that which called.
     pub fn prepare(template: &Template, filter: &[u8]) -> Result<Self, Failure> {
         let filter = confine::decode(filter);
+        heed_signals();
         if !template.tier.is_full() {
             let layers = layers::build(template)?;
             let memory_files = confine::begin(template, filter)?;
