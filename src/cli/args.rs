@@ -355,6 +355,9 @@ pub struct ExecArgs {
     /// Seconds until it is ended, at most the profile's limit [default: the profile's limit].
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
+    /// Give it a terminal of its own, which this one shows: for editors, pagers, debuggers.
+    #[arg(long)]
+    pub tty: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,

@@ -123,10 +123,13 @@ fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let program = Program {
         arguments: args.command.clone(),
         timeout: args.timeout.map_or(plan.wall_limit(), Duration::from_secs),
-        streams: Streams::PassThrough,
+        streams: if args.tty { Streams::Terminal } else { Streams::PassThrough },
     };
     match Launcher::new()?.run_blocking(&plan, &program) {
-        Ok(outcome) => Ok(code_of(&outcome)),
+        Ok(outcome) => {
+            summary(&outcome);
+            Ok(code_of(&outcome))
+        }
         Err(error) => {
             anstream::eprintln!("portcullis: sandbox: {error}");
             Ok(error.exit_code())
@@ -148,6 +151,16 @@ fn plan(profile: &str, workspace: Option<&Path>) -> Result<Plan, Failure> {
         here.cwd = current;
     }
     Ok(Plan::new(&profile, Kernel::probe(), &here, &Host::current())?)
+}
+
+/// Says what was probably refused, and what the program left for others to run.
+fn summary(outcome: &Outcome) {
+    for denial in &outcome.denials {
+        anstream::eprintln!("portcullis: probably refused by the sandbox, as far as the messages tell: {denial}");
+    }
+    for leftover in &outcome.leftovers {
+        anstream::eprintln!("portcullis: {leftover}");
+    }
 }
 
 fn code_of(outcome: &Outcome) -> u8 {

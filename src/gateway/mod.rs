@@ -276,6 +276,7 @@ impl Gateway {
                 ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
                 output_bytes: text.len() as u64,
                 output_digest: Some(Digest::of(&text)),
+                notes: record::notes(&result),
             });
             result = match result {
                 Ok(output) => Ok(Output { text: registry::clip(output.text, tool.definition().max_output), ..output }),

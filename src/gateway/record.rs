@@ -285,6 +285,8 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
             let number = |name: &str| field(output, name).and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok());
             if field(output, "timed_out") == Some(true.into()) {
                 Outcome::TimedOut
+            } else if let Some((_, limit)) = OVER.iter().find(|(name, _)| field(output, name) == Some(true.into())) {
+                Outcome::OverLimit { limit: (*limit).to_owned() }
             } else if let Some(signal) = number("signal") {
                 Outcome::Signaled { signal }
             } else if let Some(code) = number("exit_code") {
@@ -298,6 +300,16 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
         Err(ToolError::Setup(message)) => Outcome::SetupFailed { message: message.clone() },
         Err(error) => Outcome::ToolError { message: error.to_string() },
     }
+}
+
+/// Limits, as a tool's answer names them and as the record does.
+const OVER: &[(&str, &str)] = &[("out_of_memory", "memory"), ("out_of_space", "disk space")];
+
+/// What a tool's answer says of its confinement.
+pub(super) fn notes(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Vec<String> {
+    let output = result.as_ref().ok().and_then(|output| output.structured.as_ref());
+    let notes = output.and_then(|structured| structured.get("notes")).and_then(|notes| notes.as_array());
+    notes.into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned)).collect()
 }
 
 /// Why the gateway's own books could not be kept. No call runs on such an answer.
