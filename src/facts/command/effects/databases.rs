@@ -312,6 +312,8 @@ fn destroys(words: &[String]) -> bool {
             // A graph's nodes, all of them.
             "detach" => at(i + 1) == "delete" && !words.iter().any(|word| word == "where" || word.contains('{')),
             "truncate" => i == 0 || at(i + 1) == "table" || matches!(at(i - 1), "then" | "begin"),
+            // ClickHouse deletes with `ALTER TABLE t DELETE WHERE ...`.
+            "delete" if at(i + 1) == "where" && leading == "alter" => !narrowed(i + 1),
             "delete" => at(i + 1) == "from" && !narrowed(i + 2) || (i == 0 && words.len() == 2 && at(1) != "from"),
             "update" => i == 0 && words.iter().any(|word| word == "set") && !narrowed(1),
             _ => false,
@@ -393,6 +395,7 @@ mod tests {
             "--command=drop database app",
             "do $$ begin execute 'drop table x'; end $$",
             "match (n) detach delete n",
+            "alter table t delete where 1",
         ] {
             assert!(sql(text), "{text}");
         }

@@ -158,7 +158,7 @@ fn is_signal(arg: &str) -> bool {
 }
 
 /// Whether a user is the one whose processes these are; one that cannot be known may be.
-fn is_own(walker: &Walker<'_>, user: &str) -> bool {
+pub(crate) fn is_own(walker: &Walker<'_>, user: &str) -> bool {
     let own = walker.here.home.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     user.split(',').any(|user| user == own || has_unknown(user) || matches!(user, "root" | "0" | "1000"))
 }

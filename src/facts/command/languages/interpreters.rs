@@ -260,6 +260,12 @@ fn program(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) 
 /// `python manage.py shell -c code`, `php artisan tinker --execute=code`.
 fn managed(walker: &mut Walker<'_>, interpreter: &Interpreter, path: &str, rest: &[String]) {
     let base = path.rsplit('/').next().unwrap_or_default();
+    if base == "manage.py"
+        && rest.first().is_some_and(|verb| verb == "dbshell")
+        && walker.env.stdin.as_deref().is_some_and(databases::sql)
+    {
+        walker.event("db-destroy");
+    }
     let codes = match base {
         "manage.py" if rest.iter().any(|arg| arg == "shell" || arg == "shell_plus") => {
             let options = Options::read(rest, "c", &["command"]);
