@@ -35,6 +35,7 @@ pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Er
         workspace: who.workspace.clone(),
         here: std::env::current_dir()?,
         cwd: who.cwd.clone(),
+        roams: false,
         tool,
         arguments: arguments.to_string(),
         origin: Origin::Cli,

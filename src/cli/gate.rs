@@ -68,9 +68,11 @@ fn failure(error: ClientError) -> Failure {
     let code = match &error {
         ClientError::Refused { forbidden: true, .. } | ClientError::Foreign(_) => exit::DENIED,
         ClientError::Absent | ClientError::Gone(_) | ClientError::Io(_) | ClientError::Unreadable(_) => exit::INTERNAL,
-        ClientError::Refused { .. } | ClientError::Credential(_) | ClientError::State(_) | ClientError::Token => {
-            exit::USAGE
-        }
+        ClientError::Refused { .. }
+        | ClientError::Credential(_)
+        | ClientError::State(_)
+        | ClientError::Token
+        | ClientError::Unreachable { .. } => exit::USAGE,
     };
     Failure { message: error.to_string(), code }
 }

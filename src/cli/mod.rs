@@ -22,6 +22,7 @@ mod sandbox;
 mod serve;
 mod tools;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;
@@ -54,7 +55,12 @@ pub(crate) const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        // clap's own `help` has no help of its own.
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are asked for and fine; everything else is wrong usage.

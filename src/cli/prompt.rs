@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 
+use crate::approval::AT_THE_TERMINAL;
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, render};
 use crate::daemon::Answer;
@@ -49,6 +50,6 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
         gate.answer(&asks.pending.id, &Answer::Grant)?;
         return Ok(Answered::Granted);
     }
-    gate.answer(&asks.pending.id, &Answer::Refuse(Some("refused at the terminal".to_owned())))?;
+    gate.answer(&asks.pending.id, &Answer::Refuse(Some(AT_THE_TERMINAL.to_owned())))?;
     Ok(Answered::Refused)
 }

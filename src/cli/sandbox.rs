@@ -8,9 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::args::{ExecArgs, SandboxCommand};
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
-use crate::facts::Surroundings;
 use crate::files::Author;
 use crate::gateway;
 use crate::sandbox::{End, Host, Kernel, Launcher, Outcome, Plan, Program, Streams};
@@ -131,8 +130,11 @@ fn exec(args: &ExecArgs) -> Result<u8, Failure> {
             Ok(code_of(&outcome))
         }
         Err(error) => {
-            anstream::eprintln!("portcullis: sandbox: {error}");
-            Ok(error.exit_code())
+            let code = error.exit_code();
+            let program = args.command.first().filter(|_| code != exit::SETUP);
+            let what = program.map(|program| format!("{} cannot be run: ", render::line(program))).unwrap_or_default();
+            anstream::eprintln!("portcullis: sandbox: {what}{error}");
+            Ok(code)
         }
     }
 }
@@ -146,7 +148,7 @@ fn plan(profile: &str, workspace: Option<&Path>) -> Result<Plan, Failure> {
         .canonicalize()
         .map_err(|error| Failure::usage(format!("workspace `{}` cannot be opened: {error}", named.display())))?;
     config.places.refuse_inside(&workspace)?;
-    let mut here = Surroundings { gateway: config.places.own(), ..Surroundings::new(&workspace, &config.places.home) };
+    let mut here = config.surroundings(&workspace);
     if current.starts_with(&workspace) {
         here.cwd = current;
     }

@@ -38,6 +38,10 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
         Some(dir) => dir.canonicalize().map_err(|e| Failure::usage(format!("--workspace {}: {e}", dir.display())))?,
         None => std::env::current_dir()?,
     };
+    // Where an agent works whose configuration names no place.
+    if config.file.agents.is_empty() || config.file.agents.iter().any(|agent| agent.workspace.is_none()) {
+        config.places.refuse_inside(&workspace)?;
+    }
     more_files();
     let loaded = daemon::Files::of(&config);
     let gateway = Arc::new(Gateway::open(config)?);

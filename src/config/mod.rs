@@ -1,6 +1,7 @@
 //! Configuration: where it lies, what it says, and that a workspace's own part of it may only tighten.
 
 mod exceptions;
+mod fields;
 mod file;
 mod places;
 
@@ -14,9 +15,11 @@ use serde::de::DeserializeOwned;
 
 use crate::files::{self, Author};
 
+pub use self::fields::address;
 pub use self::exceptions::{Exception, Place};
 pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
-pub use self::places::Places;
+pub use self::places::{CONFIG, Places};
+use crate::facts::Surroundings;
 
 /// The merged configuration of one installation.
 #[derive(Clone, Debug)]
@@ -41,6 +44,11 @@ impl Config {
         Config::load(Places::from_env()?)
     }
 
+    /// The defaults, as where there is no file.
+    pub fn defaults(places: Places) -> Self {
+        Config { places, file: File::default(), exceptions: Vec::new(), read: Vec::new() }
+    }
+
     /// Reads the machine's and the user's configuration; what the user's says wins, agents and people add up.
     /// Without any file, the defaults.
     ///
@@ -59,7 +67,7 @@ impl Config {
             merged = merge(merged, file);
             read.push(path);
         }
-        check(&merged)?;
+        check(&merged, &places)?;
         Ok(Config { places, file: merged, exceptions, read })
     }
 
@@ -92,6 +100,16 @@ impl Config {
         }
         let known = self.file.agents.iter().map(|a| a.name.clone()).collect();
         Err(ConfigError::UnknownAgent { name: wanted.to_owned(), known })
+    }
+
+    /// The places that give paths their meaning in a workspace.
+    pub fn surroundings(&self, workspace: &Path) -> Surroundings {
+        Surroundings {
+            read_roots: self.file.read_roots.clone(),
+            write_roots: self.file.write_roots.clone(),
+            gateway: self.places.own(),
+            ..Surroundings::new(workspace, &self.places.home)
+        }
     }
 
     /// The exceptions that are over, a sentence each.
@@ -191,7 +209,7 @@ fn merge(below: File, above: File) -> File {
     }
 }
 
-fn check(file: &File) -> Result<(), ConfigError> {
+fn check(file: &File, places: &Places) -> Result<(), ConfigError> {
     let people = file.operators.iter().chain(&file.reviewers).map(|p| ("person", &p.name));
     let agents = file.agents.iter().map(|a| ("agent", &a.name));
     let mut seen = Vec::new();
@@ -207,14 +225,7 @@ fn check(file: &File) -> Result<(), ConfigError> {
     if let Some(address) = file.serve.listen {
         loopback(address)?;
     }
-    let roots = file.read_roots.iter().chain(&file.write_roots).map(|p| ("an extra root", p));
-    let workspaces = file.agents.iter().filter_map(|a| a.workspace.as_ref()).map(|p| ("a workspace", p));
-    for (what, path) in roots.chain(workspaces) {
-        if !path.is_absolute() {
-            return Err(ConfigError::Relative { what, path: path.clone() });
-        }
-    }
-    Ok(())
+    file.write_roots.iter().try_for_each(|root| places.refuse_root(root))
 }
 
 /// The HTTP interface speaks in the clear, so it stays on this machine.
@@ -237,8 +248,13 @@ pub enum ConfigError {
     Loosens { path: PathBuf, key: &'static str },
     #[error("two entries for the {what} `{name}`: give each one a name of its own")]
     NamedTwice { what: &'static str, name: String },
-    #[error("neither HOME nor {variable} is set, so there is no place for the gateway's files; set one of them")]
-    NoHome { variable: &'static str },
+    #[error(
+        "HOME is {}, which is not there, and the gateway's files would be in it: make it, or set {}",
+        home.display(), unsaid.join(" and ")
+    )]
+    HomeMissing { home: PathBuf, unsaid: Vec<&'static str> },
+    #[error("HOME is not set, so there is no place for the gateway's files: set it, or {}", unsaid.join(" and "))]
+    NoHome { unsaid: Vec<&'static str> },
     #[error(
         "{address} is not a loopback address, and tokens would cross the network in the clear: listen on 127.0.0.1 or [::1], \
          and let a proxy with TLS or an SSH tunnel lead there"
@@ -246,10 +262,13 @@ pub enum ConfigError {
     NotLoopback { address: SocketAddr },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{what} must be an absolute path, not `{}`", path.display())]
-    Relative { what: &'static str, path: PathBuf },
     #[error("{variable} must be an absolute path, not `{}`", path.display())]
     RelativePlace { variable: &'static str, path: PathBuf },
+    #[error(
+        "the extra root {} holds the gateway's {what} directory {}, and what may be written there could change what judges \
+         it: name a directory that does not", root.display(), place.display()
+    )]
+    RootHoldsGateway { root: PathBuf, what: &'static str, place: PathBuf },
     #[error("there is no agent `{name}`: configured are {}", list(known))]
     UnknownAgent { name: String, known: Vec<String> },
     #[error(

@@ -28,6 +28,8 @@ pub struct Errand {
     /// The client's current directory.
     pub here: PathBuf,
     pub cwd: Option<PathBuf>,
+    /// Whether `cwd` may name another workspace where none was chosen: for questions about calls that are made elsewhere.
+    pub roams: bool,
     pub tool: String,
     /// The arguments as JSON text, so that their nesting is measured alike on both sides.
     pub arguments: String,
@@ -88,7 +90,7 @@ impl Errand {
     ) -> Result<Caller, ErrandError> {
         let by = |agent, session: &str| {
             let caller = gateway.caller_from(agent, session, self.workspace.as_deref(), &self.here)?;
-            Ok::<_, OpenError>(Caller { origin: self.origin, ..caller })
+            Ok::<_, OpenError>(Caller { origin: self.origin, bound: caller.bound || !self.roams, ..caller })
         };
         let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref(), &self.session)?) };
         if self.agent.as_ref().is_some_and(|asked| asked != name) {

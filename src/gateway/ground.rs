@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::unistd::{AccessFlags, access};
+
 use crate::audit::Hashes;
 use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
 use crate::facts::Surroundings;
@@ -56,6 +58,26 @@ impl Base {
 /// The bounds of an analysis. They are the operator's alone: a smaller analysis sees less, so it is no tighter.
 fn limits(config: &Config) -> command::Limits {
     config.file.limits.set(command::Limits::default())
+}
+
+impl Base {
+    /// Everything that keeps the rules from being loaded, part by part.
+    pub fn faults(config: &Config, registry: &Registry) -> Vec<String> {
+        let mut faults: Vec<RulesError> = Vec::new();
+        match packs(config).map_err(RulesError::from).and_then(|packs| Ok(checked::load(&packs, config)?)) {
+            Ok(guard) => faults.extend(config.exceptions.iter().filter_map(|exception| valid(exception, &guard).err())),
+            Err(fault) => faults.push(fault),
+        }
+        faults.extend(profiles(config).err().map(RulesError::from));
+        let policies = policy_sources(config).and_then(|sources| Policies::load(sources, &definitions(registry)));
+        faults.extend(policies.err().map(RulesError::from));
+        faults.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// The policies of a workspace.
+pub(crate) fn workspace_policies(workspace: &Path) -> Result<Vec<Source>, PolicyError> {
+    Source::all(&workspace.join(".portcullis/policies"), Trust::Workspace)
 }
 
 /// The command packs of the configuration's directories.
@@ -127,11 +149,12 @@ impl Ground {
         workspace: &Path,
         profile: &str,
     ) -> Result<Self, RulesError> {
+        usable(workspace)?;
         let own = config::workspace_file(workspace)?.unwrap_or_default();
         let dir = workspace.join(".portcullis");
 
         let mut policies = Arc::clone(&base.policies);
-        let own_policies = Source::all(&dir.join("policies"), Trust::Workspace)?;
+        let own_policies = workspace_policies(workspace)?;
         if !own_policies.is_empty() {
             let sources = base.policies.sources().iter().cloned().chain(own_policies).collect();
             policies = Arc::new(Policies::load(sources, &definitions(registry))?);
@@ -152,12 +175,7 @@ impl Ground {
             profile = Arc::new(profile.narrowed(&*profiles.named(narrower)?));
         }
 
-        let surroundings = Surroundings {
-            read_roots: config.file.read_roots.clone(),
-            write_roots: config.file.write_roots.clone(),
-            gateway: config.places.own(),
-            ..Surroundings::new(workspace, &config.places.home)
-        };
+        let surroundings = config.surroundings(workspace);
         let protect = config.file.protect.iter().chain(&own.protect);
         let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
@@ -208,6 +226,22 @@ impl Ground {
     }
 }
 
+/// That a workspace is there without being one is said before what follows from it. One that is not there is for the
+/// resolver to refuse: its calls are judged all the same.
+fn usable(workspace: &Path) -> Result<(), RulesError> {
+    let refuse = |why| Err(RulesError::Workspace { workspace: workspace.to_owned(), why });
+    if !workspace.exists() {
+        return Ok(());
+    }
+    if !workspace.is_dir() {
+        return refuse("is not a directory: name the project's directory");
+    }
+    match access(workspace, AccessFlags::R_OK | AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(_) => refuse("may not be read by this user: choose another, or let this user read and enter it"),
+    }
+}
+
 fn pack(path: &Path, text: String, trust: command::Trust) -> PackSource {
     PackSource { file: path.display().to_string(), text, trust }
 }
@@ -229,4 +263,6 @@ pub enum RulesError {
     Profile(#[from] ProfileError),
     #[error(transparent)]
     Protection(#[from] ProtectionError),
+    #[error("the workspace {} {why}", workspace.display())]
+    Workspace { workspace: PathBuf, why: &'static str },
 }

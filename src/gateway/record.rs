@@ -184,6 +184,16 @@ impl State {
         Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
     }
 
+    /// What a person said who refused this very call, where its caller was not told yet. It is told once.
+    pub fn refusal(&self, entry: &Entry<'_>) -> Result<Option<Finding>, RecordError> {
+        let told = self.approvals.tell_refusal(&entry.digest, &entry.call.principal.session, Timestamp::now())?;
+        Ok(told.map(|approval| {
+            let reason = approval.reason.as_deref().unwrap_or("no reason was given");
+            let message = format!("a person was asked for this call and refused it: {reason}");
+            Finding::new("approval.refused", Severity::Deny, message)
+        }))
+    }
+
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
     pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
         let used = self.approvals.consume(grant, Timestamp::now())?;

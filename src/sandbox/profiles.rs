@@ -67,6 +67,15 @@ impl Source {
             Ok(profile) => return Ok(profile),
             Err(error) => error,
         };
+        let missing = missing(whole);
+        if !missing.is_empty() {
+            let fields = if missing.len() == 1 { "field" } else { "fields" };
+            let message = format!(
+                "missing {fields} {}: write what is missing, or begin with `{EXTENDS} = \"{}\"` and say only what is other",
+                missing.join(", "), super::DEFAULT_PROFILE
+            );
+            return Err(ProfileError::Invalid { file: self.file.clone(), line: 1, column: 1, message });
+        }
         // The place is known where the file by itself has the same fault, as it has unless something is missing.
         let mut own = self.text.clone();
         if let Some(line) = own.lines().find(|line| line.trim_start().starts_with(EXTENDS)).map(str::to_owned) {
@@ -88,6 +97,32 @@ impl Profile {
     fn deserialize_from(table: Table) -> Result<Self, String> {
         table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
     }
+}
+
+/// Every field that a profile must have and this one has not.
+fn missing(own: &Table) -> Vec<String> {
+    let complete = BUILT_IN.first().and_then(|(_, text)| toml::from_str::<Table>(text).ok()).unwrap_or_default();
+    let needed = |without: Table| Profile::deserialize_from(without).is_err();
+    let mut found = Vec::new();
+    for (key, value) in &complete {
+        let without = |part: Option<&String>| {
+            let mut table = complete.clone();
+            match (part, table.get_mut(key)) {
+                (Some(part), Some(Value::Table(inner))) => inner.remove(part),
+                _ => table.remove(key),
+            };
+            table
+        };
+        match (own.get(key), value) {
+            (None, _) if needed(without(None)) => found.push(format!("`{key}`")),
+            (Some(Value::Table(own)), Value::Table(parts)) => {
+                let absent = parts.keys().filter(|part| !own.contains_key(*part));
+                found.extend(absent.filter(|part| needed(without(Some(part)))).map(|part| format!("`{key}.{part}`")));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ProfileError> {

@@ -107,5 +107,6 @@ pub struct PathUse {
     pub path: Option<String>,
     pub access: Access,
     /// The place in the command that names it, in bytes.
+    #[serde(default, with = "crate::verdict::span")]
     pub span: Option<Range<usize>>,
 }

@@ -20,7 +20,7 @@ pub(super) const MOST_ENTRIES: usize = 50_000;
 /// Why a workspace cannot be guarded.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundError {
-    #[error("the {what} `{path}` cannot be opened: {reason}", path = path.display())]
+    #[error("the {what} `{path}` cannot be opened: {reason}", path = path.display(), reason = reason.desc())]
     Unusable { what: &'static str, path: PathBuf, reason: Errno },
     #[error("the {what} `{path}` is not a directory", path = path.display())]
     NotADirectory { what: &'static str, path: PathBuf },
