@@ -42,11 +42,20 @@ fn of_a_harmless_command_it_is_shown_what_it_opens() {
 fn the_answer_is_the_one_that_the_call_gets() {
     let world = World::new();
     let exception = |rule: &str| {
-        format!("[[exceptions]]\nrule = \"{rule}\"\ncommand = \"efibootmgr -b\"\nreason = \"r\"\nexpires = \"2999-01-01\"\n")
+        format!(
+            "[[exceptions]]\nrule = \"{rule}\"\ncommand = \"efibootmgr -b\"\nreason = \"r\"\nexpires = \"2999-01-01\"\n"
+        )
     };
     for configured in ["", "policy_set = \"strict\"\n", &exception("system.boot")] {
         world.write("config/portcullis.toml", configured);
-        for command in ["ls", "rm -rf ../x", "efibootmgr -b 0000 -B", "cat .git/config", "git push --force origin main", "rm -rf /"] {
+        for command in [
+            "ls",
+            "rm -rf ../x",
+            "efibootmgr -b 0000 -B",
+            "cat .git/config",
+            "git push --force origin main",
+            "rm -rf /",
+        ] {
             let explained = world.run(["explain", "--json", "--", command]);
             let checked = world.run(["check", "--output", "json", "Bash", &format!("command={command}")]);
             assert_eq!(explained.code, checked.code, "{command}: {explained:?} {checked:?}");

@@ -70,7 +70,10 @@ fn the_workspace_does_not_follow_the_working_directory() {
 fn policy_check_and_doctor_know_the_projects_policies() {
     let world = World::new();
     let before = world.run(["doctor", "--json"]).json()["rules"]["policies"].as_u64().expect("a number");
-    world.write("work/.portcullis/policies/a.cedar", "@id(\"a\") forbid (principal, action == Action::\"Edit\", resource);");
+    world.write(
+        "work/.portcullis/policies/a.cedar",
+        "@id(\"a\") forbid (principal, action == Action::\"Edit\", resource);",
+    );
     let sound = world.run(["policy", "check", "--json"]);
     assert_eq!(sound.code, 0, "{sound:?}");
     assert_eq!(sound.json()["summary"]["policies"], before + 1);
@@ -126,7 +129,10 @@ fn doctor_finds_what_loads_and_does_not_work() {
         assert_eq!(ran.code, 2, "{text}: {ran:?}");
         ran
     };
-    tells(&configured("[[agents]]\nname = \"a\"\nallowed_tools = [\"Reed\", \"Read\"]\n"), &["`Reed`", "did you mean `Read`"]);
+    tells(
+        &configured("[[agents]]\nname = \"a\"\nallowed_tools = [\"Reed\", \"Read\"]\n"),
+        &["`Reed`", "did you mean `Read`"],
+    );
     tells(&configured("[[agents]]\nname = \"a\"\nprofile = \"narrow\"\n"), &["agent `a`", "narrow", "workspace-write"]);
     let holding = format!("[[agents]]\nname = \"a\"\nworkspace = \"{}\"\n", world.home().display());
     tells(&configured(&holding), &["agent `a`", "contains the gateway's"]);

@@ -222,7 +222,12 @@ impl Store {
 
     /// The refusal of this call, unless its time is over: as long as the request would have waited. It is told once; who
     /// makes the call again after that asks again.
-    pub fn tell_refusal(&self, digest: &Digest, session: &str, now: Timestamp) -> Result<Option<Approval>, ApprovalError> {
+    pub fn tell_refusal(
+        &self,
+        digest: &Digest,
+        session: &str,
+        now: Timestamp,
+    ) -> Result<Option<Approval>, ApprovalError> {
         self.change(|c| {
             let mut update = c.prepare_cached(
                 "UPDATE approval SET expires = ?3 WHERE id = (

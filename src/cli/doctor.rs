@@ -76,7 +76,8 @@ fn look(places: Places, args: &DoctorArgs) -> Result<Found, Failure> {
         },
     };
     if found.config.is_none() || !found.health.problems.is_empty() {
-        let told = |who: &String| format!("the daemon ({who}) keeps the rules that it loaded last, until these can be used");
+        let told =
+            |who: &String| format!("the daemon ({who}) keeps the rules that it loaded last, until these can be used");
         found.health.warnings.extend(found.daemon.as_ref().map(told));
     }
     Ok(found)

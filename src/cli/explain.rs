@@ -147,7 +147,9 @@ fn way_out(stage: Option<Stage>, finding: &Finding) -> String {
     match (finding.severity, stage) {
         (Severity::Note, _) => "nothing is needed".to_owned(),
         (Severity::Fatal, _) => "write it otherwise: nothing overrides a fatal rule".to_owned(),
-        (Severity::Warn, Some(Stage::Command)) => format!("an operator's approval (`portcullis approvals`), or {excepted}"),
+        (Severity::Warn, Some(Stage::Command)) => {
+            format!("an operator's approval (`portcullis approvals`), or {excepted}")
+        }
         (Severity::Warn, _) => "an operator's approval (`portcullis approvals`)".to_owned(),
         (Severity::Review, Some(Stage::Command)) => {
             format!("a reviewer's approval (`portcullis approvals`), or {excepted}")

@@ -26,7 +26,9 @@ pub(super) fn run(command: RulesCommand) -> Result<u8, Failure> {
                     && pack.as_ref().is_none_or(|wanted| rule.pack.contains(wanted.as_str()))
             };
             let guard = Guard::load(&configured()?)?;
-            if let Some(unknown) = pack.as_ref().filter(|pack| !guard.rules().any(|rule| rule.pack.contains(pack.as_str()))) {
+            if let Some(unknown) =
+                pack.as_ref().filter(|pack| !guard.rules().any(|rule| rule.pack.contains(pack.as_str())))
+            {
                 let packs: BTreeSet<&str> = guard.rules().map(|rule| rule.pack.as_str()).collect();
                 let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
                 return Err(Failure::usage(format!("no pack has `{unknown}` in its name: the packs are {packs}")));

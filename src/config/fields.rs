@@ -28,7 +28,9 @@ pub(super) fn duration<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Sig
     match text.parse::<SignedDuration>() {
         Ok(duration) if duration.is_positive() => Ok(Some(duration)),
         Ok(_) => Err(Error::custom(format!("`{text}` is over before it begins: write for instance \"10m\""))),
-        Err(_) => Err(Error::custom(format!("`{text}` is no length of time: write for instance \"10m\" or \"1h 30m\""))),
+        Err(_) => {
+            Err(Error::custom(format!("`{text}` is no length of time: write for instance \"10m\" or \"1h 30m\"")))
+        }
     }
 }
 

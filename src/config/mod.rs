@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::files::{self, Author};
 
-pub use self::fields::address;
 pub use self::exceptions::{Exception, Place};
+pub use self::fields::address;
 pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
 pub use self::places::{CONFIG, Places};
 use crate::facts::Surroundings;

@@ -39,7 +39,9 @@ impl Gateway {
                 summary = ground.firewall.policies.summary();
                 health.command_rules = ground.guard.rules().count();
                 let missing = self.kernel.missing(&ground.profile);
-                health.problems.extend(missing.iter().map(|layer| format!("profile {} needs {layer}", ground.profile.name)));
+                health
+                    .problems
+                    .extend(missing.iter().map(|layer| format!("profile {} needs {layer}", ground.profile.name)));
                 match &ground.resolver {
                     Err(error) => health.problems.push(error.to_string()),
                     Ok(_) => {
@@ -80,7 +82,8 @@ fn of_configuration(config: &Config, registry: &Registry) -> Health {
     }
     for agent in &config.file.agents {
         for name in agent.allowed_tools.iter().flatten().filter(|name| !registry.has(name)) {
-            let near = nearest(name, registry.names()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            let near =
+                nearest(name, registry.names()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
             let known: Vec<&str> = registry.names().collect();
             let told = format!("there is no tool `{name}`{near} (the tools are {})", known.join(", "));
             problems.push(format!("allowed_tools of agent `{}`: {told}", agent.name));
@@ -108,7 +111,10 @@ fn replaced(config: &Config) -> Vec<String> {
     let (Ok(brought), Ok(all)) = (Profiles::built_in(), ground::profiles(config)) else { return Vec::new() };
     let other = |profile: &&Arc<Profile>| all.get(&profile.name).is_some_and(|mine| mine.digest() != profile.digest());
     let told = |profile: &Arc<Profile>| {
-        format!("a profile `{}` of the configuration stands in the place of the one that the gateway brings", profile.name)
+        format!(
+            "a profile `{}` of the configuration stands in the place of the one that the gateway brings",
+            profile.name
+        )
     };
     brought.iter().filter(other).map(told).collect()
 }
@@ -122,7 +128,8 @@ fn in_vain(config: &Config, caller: &Caller) -> Option<String> {
         let file = caller.workspace.join(".portcullis.toml");
         format!(
             "{}: profile `{own}` allows nothing less than `{}`, which stays: a workspace can only narrow",
-            file.display(), caller.profile
+            file.display(),
+            caller.profile
         )
     })
 }
@@ -136,7 +143,11 @@ fn unread(config: &Config) -> Vec<String> {
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let path = entry.path();
                 if path.is_dir() && path.file_name().is_none_or(|name| name != "shadow") && holds(&path, extension) {
-                    told.push(format!("{} is not read: files are taken from {} alone", path.display(), directory.display()));
+                    told.push(format!(
+                        "{} is not read: files are taken from {} alone",
+                        path.display(),
+                        directory.display()
+                    ));
                 }
             }
         }

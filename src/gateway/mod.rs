@@ -20,10 +20,10 @@ use serde_json::Value;
 use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
-pub use self::health::Health;
 pub(crate) use self::ground::{
     definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
 };
+pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
@@ -153,7 +153,14 @@ impl Gateway {
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
         let registry = crate::tools::all()?;
         let rules = RwLock::new(Arc::new(Rules::load(config, &registry)?));
-        Ok(Gateway { registry, kernel, rules, state: OnceLock::new(), sessions: OnceLock::new(), stale: AtomicBool::new(false) })
+        Ok(Gateway {
+            registry,
+            kernel,
+            rules,
+            state: OnceLock::new(),
+            sessions: OnceLock::new(),
+            stale: AtomicBool::new(false),
+        })
     }
 
     /// Loads configuration and rules again, all or nothing. Where something is wrong the old ones stay in force; either

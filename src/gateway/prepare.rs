@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::call::{Call, Digest, Origin, Request};
-use crate::facts::scripts::OnDisk;
 use crate::facts::path::{self, Access, Kind};
+use crate::facts::scripts::OnDisk;
 use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;

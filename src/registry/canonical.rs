@@ -7,9 +7,9 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{alias, near};
 use super::coerce::coerce_arguments;
 use super::{Definition, Registry, Subject};
+use super::{alias, near};
 use crate::call::{Call, Request};
 
 /// Arguments larger than this are refused, in bytes of JSON.
@@ -47,7 +47,9 @@ pub enum CallError {
 }
 
 fn meant(name: &str, known: &[String]) -> String {
-    near::nearest(name, known.iter().map(String::as_str)).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
+    near::nearest(name, known.iter().map(String::as_str))
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default()
 }
 
 fn or_none(names: &[String]) -> String {

@@ -72,7 +72,8 @@ impl Source {
             let fields = if missing.len() == 1 { "field" } else { "fields" };
             let message = format!(
                 "missing {fields} {}: write what is missing, or begin with `{EXTENDS} = \"{}\"` and say only what is other",
-                missing.join(", "), super::DEFAULT_PROFILE
+                missing.join(", "),
+                super::DEFAULT_PROFILE
             );
             return Err(ProfileError::Invalid { file: self.file.clone(), line: 1, column: 1, message });
         }

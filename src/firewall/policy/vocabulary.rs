@@ -137,8 +137,13 @@ mod tests {
         for id in ["/src/secrets", "src/", "./src", "a//b", "../x", ""] {
             assert_eq!(named(&scope("Directory", id)), [id]);
         }
-        assert_eq!(named("forbid (principal, action, resource) when { resource in [File::\"/etc/passwd\", File::\"a\"] };"), ["/etc/passwd"]);
-        for (kind, id) in [("Directory", "src/secrets"), ("Directory", "."), ("Directory", "/"), ("File", "/home"), ("Host", "/x")] {
+        assert_eq!(
+            named("forbid (principal, action, resource) when { resource in [File::\"/etc/passwd\", File::\"a\"] };"),
+            ["/etc/passwd"]
+        );
+        for (kind, id) in
+            [("Directory", "src/secrets"), ("Directory", "."), ("Directory", "/"), ("File", "/home"), ("Host", "/x")]
+        {
             assert_eq!(named(&scope(kind, id)), [""; 0], "{kind} {id}");
         }
     }
