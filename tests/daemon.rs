@@ -169,6 +169,34 @@ fn i7_a_credential_that_is_no_text_is_not_the_operators() {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_stops_nothing() {
+    let world = World::new();
+    world.write("work/a.txt", "text\n");
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+    let mut daemon =
+        world.portcullis(["serve", "--listen", "127.0.0.1:0"]).stderr(full()).spawn().expect("the binary starts");
+    let mut address = String::new();
+    until("the daemon to serve", || {
+        let said = world.run(["login"]).stdout;
+        let found = said.split_whitespace().find_map(|word| word.strip_prefix("http://127.0.0.1:").map(str::to_owned));
+        address = found.map(|port| format!("127.0.0.1:{}", port.trim_end_matches([',', '/', ')']))).unwrap_or_default();
+        !address.is_empty()
+    });
+    let token = fs::read_to_string(world.state().join("keys/agent-local.token")).expect("a token");
+    let mut connection = Connection::open(&address);
+    for _ in 0..3 {
+        let body = json!({ "parameters": { "path": "a.txt" } }).to_string();
+        let reply = connection.try_ask("POST", "/api/tools/Read/execute", &json_headers(&token), body.as_bytes());
+        assert!(reply.as_ref().is_some_and(|r| r.status == 200), "{reply:?}");
+    }
+    assert_eq!(world.run(["run", "Read", "path=a.txt"]).code, 0);
+    daemon.kill().expect("killed");
+    daemon.wait().expect("it ends");
+    let output = world.portcullis(["mcp", "serve"]).stderr(full()).output().expect("the binary starts");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn a_client_of_another_installation_is_told_so() {
     let world = World::new();
     let _served = Served::start(&world);

@@ -141,7 +141,13 @@ fn log_to_stderr() -> Result<(), Failure> {
     let words = std::env::var("PORTCULLIS_LOG").unwrap_or_else(|_| LOGGED.to_owned());
     let filter = EnvFilter::try_new(&words)
         .map_err(|e| Failure::usage(format!("PORTCULLIS_LOG is `{words}`: {e}; write for instance {LOGGED}")))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    // A log that cannot be written (a full disk, a reader that is gone) must not take the daemon with it: the library would
+    // say so on standard error, where it cannot be said either, and panic.
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .log_internal_errors(false);
     let set = if io::stderr().is_terminal() { lines.try_init() } else { lines.json().flatten_event(true).try_init() };
     set.map_err(|e| Failure { message: format!("the log cannot be set up: {e}"), code: exit::INTERNAL })
 }
