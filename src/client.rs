@@ -61,6 +61,11 @@ pub enum ClientError {
     Gone(String),
     #[error("the gateway's socket: {0}")]
     Io(#[from] io::Error),
+    #[error(
+        "the gateway's socket {} cannot be reached: {source}: let this user into its directory, or choose another state \
+         directory with PORTCULLIS_STATE", path.display()
+    )]
+    Unreachable { path: std::path::PathBuf, source: io::Error },
     /// The daemon refused the request: what it said, and whether an approval's answer was not this one's to give.
     #[error("{message}")]
     Refused { message: String, forbidden: bool },
@@ -235,7 +240,7 @@ fn dial(places: &Places) -> Result<Option<UnixStream>, ClientError> {
                 | io::ErrorKind::ConnectionRefused
                 | io::ErrorKind::InvalidInput
                 | io::ErrorKind::NotADirectory => Ok(None),
-                _ => Err(error.into()),
+                _ => Err(ClientError::Unreachable { path, source: error }),
             };
         }
     };

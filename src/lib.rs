@@ -21,6 +21,7 @@ pub mod client;
 pub mod config;
 pub mod daemon;
 pub mod facts;
+mod files;
 pub mod firewall;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -51,6 +51,7 @@ fn a_refused_call_does_not_run() {
     assert_eq!(refused.code, 0, "{refused:?}");
     let late = world.run(["approvals", "grant", &asked.pending()]);
     assert_ne!(late.code, 0, "a refusal is final: {late:?}");
+    assert_eq!(world.run(call).code, 2, "the caller is told once");
     assert_eq!(world.run(call).code, 3);
     assert!(!world.workspace().join("new.txt").exists());
 }
@@ -327,6 +328,7 @@ fn a_person_at_the_terminal_is_asked_and_the_answer_holds() {
     let (code, shown) = at_a_terminal(&world, &call, "n");
     assert_eq!(code, 2, "{shown}");
     assert!(!shown.contains("a-file"), "it ran although it was refused: {shown}");
+    assert_eq!(world.run(call).code, 3, "who refused it needs not be told");
     let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=ls", "--no-prompt"], "y");
     assert_eq!(code, 3, "{shown}");
     let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=rm -rf /"], "y");

@@ -18,6 +18,9 @@ use crate::verdict::{Level, Verdict};
 /// How many approvals one session may have pending. More are refused: an agent must not drown its operator.
 pub const MAX_PENDING: u32 = 100;
 
+/// The reason of a refusal by whoever made the call, who needs not be told.
+pub const AT_THE_TERMINAL: &str = "refused at the terminal";
+
 /// The approvals of a state directory. What a method changed is on disk when it returns.
 #[derive(Debug)]
 pub struct Store {
@@ -221,6 +224,24 @@ impl Store {
             Some(approval) => Ok(approval),
             None => Err(self.why_not_pending(id)?),
         }
+    }
+
+    /// The refusal of this call, unless its time is over: as long as the request would have waited. It is told once; who
+    /// makes the call again after that asks again.
+    pub fn tell_refusal(
+        &self,
+        digest: &Digest,
+        session: &str,
+        now: Timestamp,
+    ) -> Result<Option<Approval>, ApprovalError> {
+        self.change(|c| {
+            let mut update = c.prepare_cached(
+                "UPDATE approval SET expires = ?3 WHERE id = (
+                   SELECT id FROM approval WHERE digest = ?1 AND session = ?2 AND status = 'refused' AND expires > ?3
+                   AND reason IS NOT ?4 ORDER BY decided_at DESC LIMIT 1) RETURNING *",
+            )?;
+            update.query_row(params![digest.to_string(), session, millis(now), AT_THE_TERMINAL], read_row).optional()
+        })
     }
 
     /// The grant for this call, if it has an unused one.

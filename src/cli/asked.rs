@@ -5,10 +5,9 @@ use serde_json::{Map, Value};
 use crate::call::Origin;
 use crate::cli::Failure;
 use crate::cli::args::{ToolCall, Who};
-use crate::daemon::errand::Errand;
+use crate::daemon::errand::{Errand, presented};
 use crate::gateway::{Caller, Gateway};
 use crate::json;
-use crate::mcp::presented;
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
@@ -37,6 +36,7 @@ pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Er
         workspace: who.workspace.clone(),
         here: std::env::current_dir()?,
         cwd: who.cwd.clone(),
+        roams: false,
         tool,
         arguments: arguments.to_string(),
         origin: Origin::Cli,

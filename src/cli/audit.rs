@@ -91,6 +91,7 @@ fn outcome(outcome: &Outcome) -> String {
         Outcome::Ok => "ok".to_owned(),
         Outcome::SetupFailed { message } => format!("set-up failed: {message}"),
         Outcome::Signaled { signal } => format!("signal {signal}"),
+        Outcome::OverLimit { limit } => format!("over its limit of {limit}"),
         Outcome::TimedOut => "timed out".to_owned(),
         Outcome::ToolError { message } => format!("failed: {}", message.lines().next().unwrap_or("")),
     }

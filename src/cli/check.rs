@@ -60,7 +60,7 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let judge = |line: Line| {
         let errand = asked::described(who, line.tool, &line.arguments)?;
-        gate.judge(&Errand { cwd: line.cwd, ..errand })
+        gate.judge(&Errand { cwd: line.cwd, roams: true, ..errand })
     };
     let (worst, shown) = judge_lines::<Failure>(judge, &mut input, &mut out)?;
     Ok(render::told(shown.and_then(|()| out.flush()), run::code(worst)))

@@ -31,6 +31,11 @@ pub(super) fn run(args: LoginArgs) -> Result<u8, Failure> {
     for (agent, file) in agents {
         writeln!(out, "agent     {agent}: {}", file.display())?;
     }
+    writeln!(
+        out,
+        "\nAn agent or a person of the configuration has a token of your choice; `token_sha256` there is what this prints:"
+    )?;
+    writeln!(out, "  printf %s \"$TOKEN\" | sha256sum")?;
     writeln!(out, "\nA token goes into a header, and never into a URL or onto a command line. In bash:")?;
     writeln!(out, "  curl -H @<(printf 'Authorization: Bearer '; cat {}) ADDRESS/api/approvals", file.display())?;
     Ok(exit::OK)

@@ -12,6 +12,7 @@ mod init;
 mod login;
 mod mcp;
 mod mcp_client;
+mod on_disk;
 mod policy;
 mod prompt;
 mod render;
@@ -55,7 +56,12 @@ pub(crate) const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        // clap's own `help` has no help of its own.
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are asked for and fine; everything else is wrong usage.

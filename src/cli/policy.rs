@@ -7,19 +7,20 @@ use miette::{GraphicalReportHandler, GraphicalTheme, Severity};
 use serde_json::json;
 
 use crate::cli::args::PolicyCommand;
-use crate::cli::{Failure, exit, render};
+use crate::cli::render::{self, counted};
+use crate::cli::{Failure, exit};
 use crate::config::Config;
 use crate::firewall::policy::{self, Problem, Report, Source, Trust};
 use crate::gateway;
 
 pub(super) fn run(command: PolicyCommand) -> Result<u8, Failure> {
     match command {
-        PolicyCommand::Check { paths, json } => check(&paths, json),
+        PolicyCommand::Check { paths, workspace, json } => check(&paths, workspace, json),
     }
 }
 
-fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
-    let report = match sources(paths) {
+fn check(paths: &[PathBuf], workspace: Option<PathBuf>, as_json: bool) -> Result<u8, Failure> {
+    let report = match sources(paths, workspace) {
         Ok(sources) => policy::check(sources, &gateway::definitions(&crate::tools::all()?)),
         Err(SourcesError::Policy(error)) => Report { problems: error.problems, summary: None },
         Err(SourcesError::Other(failure)) => return Err(failure),
@@ -36,13 +37,14 @@ fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
     let mut out = render::out();
     match &report.summary {
         Some(summary) => {
-            writeln!(out, "{} policies in {} files are sound", summary.policies, summary.files)?;
+            let (policies, files) = (counted(summary.policies, "policy"), counted(summary.files, "file"));
+            writeln!(out, "{policies} in {files}: sound")?;
             for (action, policies, typed) in &summary.actions {
                 let arguments = if *typed { "" } else { "  (policies do not see its arguments)" };
                 writeln!(out, "  {action:<10} {policies:>4} policies can apply{arguments}")?;
             }
         }
-        None => writeln!(out, "the policies are NOT usable: {} problems", report.problems.len())?,
+        None => writeln!(out, "the policies are NOT usable: {}", counted(report.problems.len(), "problem"))?,
     }
     Ok(code)
 }
@@ -52,10 +54,13 @@ enum SourcesError {
     Other(Failure),
 }
 
-fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, SourcesError> {
+fn sources(paths: &[PathBuf], workspace: Option<PathBuf>) -> Result<Vec<Source>, SourcesError> {
     if paths.is_empty() {
         let config = Config::from_env().map_err(|e| SourcesError::Other(e.into()))?;
-        return gateway::policy_sources(&config).map_err(SourcesError::Policy);
+        let workspace = workspace.map_or_else(std::env::current_dir, Ok).map_err(|e| SourcesError::Other(e.into()))?;
+        let mut sources = gateway::policy_sources(&config).map_err(SourcesError::Policy)?;
+        sources.extend(gateway::workspace_policies(&workspace).map_err(SourcesError::Policy)?);
+        return Ok(sources);
     }
     let mut sources = Vec::new();
     for path in paths {

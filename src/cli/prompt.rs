@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
+use crate::approval::AT_THE_TERMINAL;
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, render};
 use crate::daemon::Answer;
@@ -38,7 +39,7 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
         gate.answer(&asks.pending.id, &Answer::Grant)?;
         return Ok(Answered::Granted);
     }
-    gate.answer(&asks.pending.id, &Answer::Refuse(Some("refused at the terminal".to_owned())))?;
+    gate.answer(&asks.pending.id, &Answer::Refuse(Some(AT_THE_TERMINAL.to_owned())))?;
     Ok(Answered::Refused)
 }
 

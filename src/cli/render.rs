@@ -57,6 +57,11 @@ pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let style = colour(verdict.decision);
     writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, line(&judged.tool))?;
     let command = judged.command();
+    if let Some(call) = &judged.call {
+        let who = &call.principal;
+        let (agent, session) = (line(&who.agent), line(&who.session));
+        writeln!(out, "  {DIM}by agent {agent} (mode {}) in session {session}{DIM:#}", who.mode)?;
+    }
     for finding in &verdict.notes {
         self::finding(out, "call", finding, command)?;
     }
@@ -117,7 +122,7 @@ pub(super) fn finding(out: &mut impl Write, stage: &str, finding: &Finding, comm
         quote(out, command, span.clone())?;
     }
     if let Some(safer) = &finding.safer {
-        writeln!(out, "           {DIM}instead:{DIM:#} {}", line(safer))?;
+        writeln!(out, "           {DIM}for example:{DIM:#} {}", line(safer))?;
     }
     Ok(())
 }
@@ -159,6 +164,15 @@ pub fn line(text: &str) -> String {
 /// The same for a text that may have several lines: those after the first are marked as a continuation.
 pub fn block(text: &str) -> String {
     plain(text).replace('\n', "\n        | ")
+}
+
+/// So many of something.
+pub fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {what}s"),
+    }
 }
 
 /// The exit code of a decision that was to be shown. Where it could not be, that must not look like another decision.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::args::{Format, RunArgs};
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, asked, exit, prompt, render};
-use crate::gateway::{Done, END_NOT_RECORDED, Outcome};
+use crate::gateway::{Asks, Done, END_NOT_RECORDED, Outcome, STALE};
 use crate::registry::{Output, ToolError};
 use crate::verdict::Decision;
 
@@ -44,6 +44,10 @@ pub(super) fn code(decision: Decision) -> u8 {
 fn report(outcome: &Outcome, format: Format) -> io::Result<()> {
     if format == Format::Json {
         return writeln!(io::stdout(), "{}", as_json(outcome));
+    }
+    let (Outcome::Done(Done { judged, .. }) | Outcome::Asks(Asks { judged, .. }) | Outcome::Denied(judged)) = outcome;
+    if let Some(stale) = judged.verdict.notes.iter().find(|note| note.id == STALE) {
+        writeln!(render::err(), "note: {}", stale.message)?;
     }
     if let Outcome::Done(done) = outcome {
         for note in done.judged.verdict.notes.iter().filter(|note| note.id == END_NOT_RECORDED) {

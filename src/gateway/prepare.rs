@@ -8,16 +8,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::call::{Call, Digest, Request};
-use crate::facts::path::Handles;
+use crate::call::{Call, Digest, Origin, Request};
+use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
-use crate::facts::{Facts, SessionFacts, Surroundings, path};
+use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
+use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
 use crate::gateway::record::RecordError;
-use crate::gateway::{Caller, Gateway};
+use crate::gateway::{Caller, Gateway, RulesError};
 use crate::registry::{CallError, Definition, Subject};
-use crate::sandbox::{Host, Plan};
+use crate::sandbox::{Host, Plan, PlanError};
 use crate::state::{Sessions, StateDir};
 use crate::verdict::{Finding, Severity};
 
@@ -41,14 +42,22 @@ impl Gateway {
         if workspace != caller.workspace {
             rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground =
-            rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| match e {
+            RulesError::Workspace { .. } => denied("call.workspace", &e),
+            _ => denied("rules.unusable", &e),
+        })?;
 
         let registry = match &caller.allowed_tools {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
             None => &self.registry,
         };
+        let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
+            // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
+            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+                let agent = caller.principal.agent.clone();
+                denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
+            }
             CallError::UnknownTool { .. } => denied("call.unknown-tool", &e),
             _ => denied("call.invalid", &e),
         })?;
@@ -73,13 +82,10 @@ impl Gateway {
                 Default::default()
             }
         };
+        notes.extend(misplaced(&call, &ground, command.is_some()));
         let mut plan = None;
-        if command.is_some() && ground.resolver.is_ok() {
-            let make = || {
-                let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-                Plan::new(&ground.profile, &self.kernel, &here, &host)
-            };
-            match ground.plan(&here.cwd, make) {
+        if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
+            match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
                     notes.extend(own_exposed(&made));
                     plan = Some(made);
@@ -103,6 +109,14 @@ impl Gateway {
         };
         let digest = digest(&call, &facts, &handles, &ground, plan.as_ref());
         Ok((ground, Prepared { call, facts, handles, plan, digest }))
+    }
+
+    /// The confinement of programs that start where `here` says.
+    pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
+        ground.plan(&here.cwd, || {
+            let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
+            Plan::new(&ground.profile, &self.kernel, here, &host)
+        })
     }
 
     /// The session's history, without making a state directory for it.
@@ -142,8 +156,7 @@ impl Gateway {
     }
 }
 
-/// The workspace of a call. A caller whose workspace was chosen stays in it. Otherwise the workspace is the current
-/// directory, or the call's own working directory where that lies outside of it.
+/// The workspace of a call: the caller's, or the call's own working directory where the caller is not bound.
 fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
     match cwd {
         Some(cwd) if !caller.bound && cwd.is_absolute() && !cwd.starts_with(&caller.workspace) => {
@@ -151,6 +164,33 @@ fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
         }
         _ => caller.workspace.clone(),
     }
+}
+
+/// The finding for a working directory in which the call cannot start.
+const MISPLACED: &str = "call.cwd";
+
+/// What is wrong with the directory that the call starts in, before anybody is asked about the call. Of a directory outside
+/// it is not told whether it exists.
+fn misplaced(call: &Call, ground: &Ground, runs_command: bool) -> Option<Finding> {
+    let resolver = ground.resolver.as_ref().ok()?;
+    if call.cwd == resolver.workspace() || call.cwd == ground.surroundings.workspace {
+        return None;
+    }
+    let (fact, handle) = resolver.look("cwd", &call.cwd.to_string_lossy(), Access::Read, &call.cwd);
+    let (cwd, workspace) = (call.cwd.display(), resolver.workspace().display());
+    let message = match fact.scope {
+        Scope::Workspace | Scope::ReadRoot | Scope::WriteRoot => match handle.and_then(|handle| handle.kind()) {
+            Some(Kind::Directory) => return None,
+            Some(_) => format!("the working directory {cwd} is no directory"),
+            None => format!("the working directory {cwd} is not there: make it first, or start elsewhere"),
+        },
+        _ if runs_command || ground.firewall.restrict_to_workspace => format!(
+            "the working directory {cwd} is outside of the workspace {workspace}: start inside of it, or name the \
+             workspace that is meant (on the command line --workspace)"
+        ),
+        _ => return None,
+    };
+    Some(Finding::new(MISPLACED, Severity::Deny, message))
 }
 
 fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {

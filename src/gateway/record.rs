@@ -209,6 +209,16 @@ impl State {
         Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
     }
 
+    /// What a person said who refused this very call, where its caller was not told yet. It is told once.
+    pub fn refusal(&self, entry: &Entry<'_>) -> Result<Option<Finding>, RecordError> {
+        let told = self.approvals.tell_refusal(&entry.digest, &entry.call.principal.session, Timestamp::now())?;
+        Ok(told.map(|approval| {
+            let reason = approval.reason.as_deref().unwrap_or("no reason was given");
+            let message = format!("a person was asked for this call and refused it: {reason}");
+            Finding::new("approval.refused", Severity::Deny, message)
+        }))
+    }
+
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
     pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
         let used = self.approvals.consume(grant, Timestamp::now())?;
@@ -325,6 +335,8 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
             let number = |name: &str| field(output, name).and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok());
             if field(output, "timed_out") == Some(true.into()) {
                 Outcome::TimedOut
+            } else if let Some((_, limit)) = OVER.iter().find(|(name, _)| field(output, name) == Some(true.into())) {
+                Outcome::OverLimit { limit: (*limit).to_owned() }
             } else if let Some(signal) = number("signal") {
                 Outcome::Signaled { signal }
             } else if let Some(code) = number("exit_code") {
@@ -338,6 +350,16 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
         Err(ToolError::Setup(message)) => Outcome::SetupFailed { message: message.clone() },
         Err(error) => Outcome::ToolError { message: error.to_string() },
     }
+}
+
+/// Limits, as a tool's answer names them and as the record does.
+const OVER: &[(&str, &str)] = &[("out_of_memory", "memory"), ("out_of_space", "disk space")];
+
+/// What a tool's answer says of its confinement.
+pub(super) fn notes(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Vec<String> {
+    let output = result.as_ref().ok().and_then(|output| output.structured.as_ref());
+    let notes = output.and_then(|structured| structured.get("notes")).and_then(|notes| notes.as_array());
+    notes.into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned)).collect()
 }
 
 /// Why the gateway's own books could not be kept. No call runs on such an answer.

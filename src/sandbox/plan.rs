@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Tier;
+use super::denials::Scene;
 use super::kernel::{Kernel, Layer};
 use super::profile::{Profile, Reach};
 use super::seccomp::{self, Openings};
@@ -302,6 +303,30 @@ impl Plan {
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "not_stopped": kernel.limitations(&self.profile),
         })
+    }
+
+    /// What a failed program's messages are understood by.
+    pub(super) fn scene(&self) -> Scene {
+        let granted = |wanted: &[Access]| -> Vec<PathBuf> {
+            let grants = self.grants.iter().filter(|grant| wanted.contains(&grant.access));
+            grants.map(|grant| PathBuf::from(&grant.path)).collect()
+        };
+        let mut write = granted(&[Access::Write, Access::Device, Access::Terminal]);
+        if !self.tier.is_full() {
+            write.push(self.scratch.clone());
+        }
+        Scene {
+            profile: self.profile.name.clone(),
+            workspace: self.workspace.clone(),
+            cwd: self.cwd.clone(),
+            workspace_writable: self.profile.filesystem.workspace == Reach::Write,
+            read: granted(&[Access::Read, Access::Look]),
+            write,
+            private: Scene::private_places(self.tier),
+            internet: self.profile.network.internet,
+            trace: self.profile.process.trace,
+            full: self.tier.is_full(),
+        }
     }
 
     fn compute_digest(&self) -> Digest {

@@ -82,8 +82,8 @@ pub struct Job {
     pub grace: Duration,
     /// How long processes that the program leaves behind may finish what they do.
     pub linger: Duration,
-    /// Whether a descriptor for standard input comes along; /dev/null otherwise.
-    pub stdin: bool,
+    /// The streams are a terminal, which becomes the program's own.
+    pub terminal: bool,
 }
 
 /// Resource limits, as setrlimit(2) takes them.
@@ -222,7 +222,7 @@ mod tests {
             timeout: Duration::from_millis(1500),
             grace: Duration::ZERO,
             linger: Duration::ZERO,
-            stdin: false,
+            terminal: false,
         };
         let back = Job::read(memory_file(&job.encode().unwrap()).unwrap()).unwrap();
         assert_eq!(format!("{back:?}"), format!("{job:?}"));

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::name::Problem;
 use super::resolver::{Looked, Memo};
-use super::{Access, COMMAND, Handle, Kind, PathFact, Resolver};
+use super::{Access, ArgumentPath, COMMAND, Handle, Kind, PathFact, Resolver, path_arguments};
 use crate::call::Call;
 use crate::facts::Scope;
 use crate::facts::command::CommandFacts;
-use crate::registry::definition::Definition;
+use crate::registry::definition::{Definition, Sensitivity};
 
 /// Paths of one command that are looked at.
 const MOST_PATHS: usize = 4096;
@@ -78,10 +78,13 @@ pub fn gather(
             Err(other) => facts.push(unusable(argument, other.to_string(), access, Problem::NotText)),
         }
     }
+    if definition.subjects.is_empty() {
+        facts.extend(undeclared(resolver, &memo, call, definition, &mut handles.places));
+    }
     if let Some(command) = command {
         facts.extend(command.paths.iter().take(MOST_PATHS).map(|used| match &used.path {
             Some(path) => {
-                let looked = resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace());
+                let looked = resolver.look_by_name(&memo, COMMAND, path, used.access, resolver.workspace());
                 handles.places.push(Place::of(used.access, None, looked.landing.as_deref()));
                 looked.fact
             }
@@ -93,6 +96,29 @@ pub fn gather(
         }
     }
     (facts, handles)
+}
+
+/// The paths among the arguments of a tool that does not say which they are. It opens them by name again, so no handle is
+/// kept.
+fn undeclared(
+    resolver: &Resolver,
+    memo: &Memo,
+    call: &Call,
+    definition: &Definition,
+    places: &mut Vec<Place>,
+) -> Vec<PathFact> {
+    let access = if definition.sensitivity == Sensitivity::Safe { Access::Read } else { Access::Write };
+    let found = path_arguments(&definition.parameters, &call.arguments, access, resolver.home());
+    let look = |found: &ArgumentPath| {
+        let looked = resolver.look_by_name(memo, &found.pointer, &found.path, found.access, &call.cwd);
+        places.push(Place::of(found.access, None, looked.landing.as_deref()));
+        looked.fact
+    };
+    let mut facts: Vec<PathFact> = found.iter().take(MOST_PATHS).map(look).collect();
+    if found.len() > MOST_PATHS {
+        facts.push(unusable("arguments", String::new(), Access::Write, Problem::TooMany(MOST_PATHS)));
+    }
+    facts
 }
 
 type Named<'a> = (&'a str, Result<Cow<'a, str>, &'a Value>, Access);
@@ -143,7 +169,7 @@ mod tests {
     use crate::facts::Surroundings;
     use crate::facts::command::{Parse, PathUse};
     use crate::facts::path::{Protection, standard_rules};
-    use crate::registry::definition::{Sensitivity, Subject};
+    use crate::registry::definition::Subject;
 
     fn call(cwd: PathBuf, arguments: Value) -> Call {
         Call {
@@ -225,6 +251,30 @@ mod tests {
         );
         assert!(handles.get("cwd").is_some() && handles.get(COMMAND).is_none());
         assert!(found.iter().all(|fact| fact.problem.is_none()));
+    }
+
+    #[test]
+    fn a_tool_that_declares_no_paths_has_those_that_its_arguments_look_like() {
+        let top = tempfile::tempdir().unwrap();
+        let tool = definition(&[]);
+        let arguments = json!({"file_path": "a", "root": ".", "q": "/etc/passwd", "out": "../x", "text": "plain"});
+        let (found, handles) = gather(&resolver(top.path()), &call(top.path().into(), arguments), &tool, None);
+        let scopes: Vec<(&str, Scope)> = found.iter().map(|fact| (fact.argument.as_str(), fact.scope)).collect();
+        let expected = [
+            ("/file_path", Scope::Workspace),
+            ("/root", Scope::Workspace),
+            ("/q", Scope::System),
+            ("/out", Scope::Temp),
+        ];
+        assert_eq!(scopes, expected);
+        assert!(found.iter().all(|fact| fact.problem.is_none()) && handles.get("/file_path").is_none());
+        assert_eq!((found[0].access, found[3].access), (Access::Read, Access::Write));
+        let (found, _) =
+            gather(&resolver(top.path()), &call(top.path().into(), json!({"path": "a\u{0}"})), &tool, None);
+        assert!(found[0].problem.is_some());
+        let many = json!({"paths": vec!["a"; MOST_PATHS + 1]});
+        let (found, _) = gather(&resolver(top.path()), &call(top.path().into(), many), &tool, None);
+        assert!(found.last().unwrap().problem.as_ref().unwrap().contains("were not looked at"));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Where the paths of a call land. Resolution goes through `openat2(2)` under a handle of the workspace; the tool later
 //! works on the very handle that was checked, never on the name again.
 
+mod arguments;
 mod gather;
 mod ground;
 mod handle;
 mod kernel;
 mod listing;
+mod mounts;
 mod name;
 mod predict;
 mod protection;
@@ -14,6 +16,7 @@ mod walk;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::arguments::{ArgumentPath, path_arguments};
 pub use self::gather::{Handles, Place, gather};
 pub use self::ground::GroundError;
 pub use self::handle::{Handle, HandleError, Stamp};

@@ -12,10 +12,7 @@ use nix::sys::stat::{Mode, mkdirat};
 use super::Failure;
 use super::mounts::{self, attribute};
 use super::namespaces::Identity;
-
-/// What editors, shells and agents take orders from.
-const ORDERS: &[&str] =
-    &[".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".portcullis.toml", ".envrc"];
+use crate::sandbox::leftovers::ORDERS;
 
 /// What git runs, in a repository's directory.
 const GIT: &[&str] = &["hooks", "config", "config.worktree"];

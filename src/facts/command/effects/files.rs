@@ -229,15 +229,22 @@ struct Named {
 impl Program {
     /// The use of an option's value, by its exact name, or the one abbreviation that getopt(3) would take it for.
     fn option(&self, given: &str) -> Option<char> {
+        if given.is_empty() || given.contains(char::is_whitespace) {
+            return None;
+        }
         let mut abbreviated = None;
-        for entry in self.options.split_whitespace() {
-            let mut chars = entry.chars();
-            let kind = chars.next()?;
-            let name = chars.as_str();
-            if name == given {
+        for (at, _) in self.options.match_indices(given) {
+            let (before, after) = (self.options.get(..at)?, self.options.get(at + given.len()..)?);
+            // An entry is the letter of its kind, and the name.
+            let mut before = before.chars();
+            let Some(kind) = before.next_back().filter(|kind| !kind.is_whitespace()) else { continue };
+            if before.next_back().is_some_and(|c| !c.is_whitespace()) {
+                continue;
+            }
+            if after.chars().next().is_none_or(char::is_whitespace) {
                 return Some(kind);
             }
-            if given.len() > 4 && given.starts_with("--") && name.starts_with(given) {
+            if given.len() > 4 && given.starts_with("--") {
                 abbreviated.get_or_insert(kind);
             }
         }

@@ -4,6 +4,7 @@ pub(super) mod databases;
 pub(super) mod files;
 pub(super) mod git;
 pub(super) mod kill;
+pub(super) mod listed;
 pub(super) mod machine;
 pub(super) mod network;
 pub(super) mod places;

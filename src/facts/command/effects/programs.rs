@@ -1,6 +1,9 @@
 //! What known programs do to their operands, as effects on kinds of targets. Rules of the packs decide what of that is
 //! worth an objection.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::databases;
 use super::files;
 use super::git;
@@ -11,7 +14,7 @@ use crate::facts::command::languages::text_scripts;
 use crate::facts::command::languages::windows;
 use crate::facts::command::notes::Act;
 use crate::facts::command::shell::walk::Walker;
-use crate::facts::command::words::text::{FETCHED, SECRET, UNKNOWN, is_known};
+use crate::facts::command::words::text::{FETCHED, SECRET, UNKNOWN, is_known, is_unknown};
 use crate::facts::command::wrappers::find;
 use crate::facts::command::wrappers::launchers;
 use crate::facts::command::wrappers::options::Options;
@@ -184,7 +187,8 @@ const FAMILIAR: &[&str] = &[
 ];
 
 pub(crate) fn is_familiar(name: &str) -> bool {
-    FAMILIAR.contains(&name)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| FAMILIAR.iter().copied().collect());
+    NAMES.contains(name)
 }
 
 /// Cmdlets of PowerShell, whose names have a dash and no case.
@@ -226,6 +230,8 @@ pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         }
         "rd" | "del" | "erase" => remove_windows(walker, args),
         "shred" | "wipe" => overwrite_all(walker, "shred", args, "nsx"),
+        "scrub" => overwrite_all(walker, "shred", args, "pDXbst"),
+        "nwipe" => overwrite_all(walker, "shred", args, "lpPmrte"),
         "truncate" => overwrite_all(walker, "truncate", args, "sro"),
         "find" | "gfind" => find::acts(walker, args),
         "fd" | "fdfind" => find::fd(walker, args),
@@ -351,6 +357,10 @@ fn dd(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     for arg in args {
         if let Some(path) = arg.strip_prefix("of=") {
+            // Whatever device it is, dd(1) takes it for a disk.
+            if path.strip_prefix("/dev/").is_some_and(|name| !name.is_empty() && name.chars().all(is_unknown)) {
+                acts.push(Act::new("write-device", Kinds::of(Kind::Disk)));
+            }
             acts.extend(write_to(walker, path, "overwrite"));
         } else if let Some(path) = arg.strip_prefix("if=") {
             acts.extend(walker.acts("read", &[path.to_owned()], false, Access::Read));

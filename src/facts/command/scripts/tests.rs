@@ -341,7 +341,7 @@ fn i4_every_file_that_was_read_is_in_the_facts_with_its_digest() {
 
 #[test]
 fn i6_a_long_script_leaves_the_command_judged() {
-    let long = "echo x\n".repeat(5_000);
+    let long = "echo x\n".repeat(25_000);
     let mut disk = Disk::of(&[("long.sh", &long), ("again.sh", "./again.sh; bash again.sh; . ./again.sh\n")]);
     check(
         &disk,

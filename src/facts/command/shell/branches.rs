@@ -1,10 +1,12 @@
 //! Compound commands that choose or repeat: `if`, `case`, `for`, `while`.
 
+use std::collections::HashSet;
+
 use super::env::{Env, Value};
 use super::flow::{Loop, Way};
 use super::walk::Walker;
 use crate::facts::command::grammar::syntax::{Arm, List, Next, Part, Word};
-use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_unknown, is_known, matches};
+use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_unknown, is_known};
 
 /// How often a loop over known words is unrolled.
 const ITERATIONS: usize = 200;
@@ -117,7 +119,7 @@ impl Walker<'_> {
             out.push_str(&self.perhaps(open, |walker| walker.list(body)));
             self.bulk = outer;
             turn += 1;
-            self.steps += 1 + self.env.variables.len() / 16;
+            self.steps += 1 + self.env.variables.len() / 6;
             if let Some(mut way) = self.loops.last_mut().map(|frame| std::mem::take(&mut frame.continues)) {
                 self.leave(&mut way);
                 self.arrive(way);
@@ -163,7 +165,7 @@ impl Walker<'_> {
 
     /// What differs from the state a turn ago, and not only by one more repetition of the same text, is unknown.
     fn widen(&mut self, start: &Env, grown: &mut Grown) {
-        self.steps += self.env.variables.len() / 16;
+        self.steps += self.env.variables.len() / 6;
         let mut changed: Vec<(String, Value)> = Vec::new();
         for (name, value) in self.env.variables.iter() {
             let before = start.variables.get(name);
@@ -257,9 +259,11 @@ impl Walker<'_> {
             }
         };
         let mut values: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         self.each_value(|walker| {
             for field in walker.expand(words) {
-                if !values.contains(&field.text) || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
+                let new = seen.insert(field.text.clone());
+                if new || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
                     values.push(field.text);
                 }
             }
@@ -323,7 +327,7 @@ impl Walker<'_> {
             let live = self.pattern(pattern);
             let whole = pattern.literal() == Some("*");
             let loose = pattern.parts.iter().any(|part| matches!(part, Part::Quoted(text) if text.is_empty()));
-            let hit = match matches(&live, text) {
+            let hit = match self.matches(&live, text) {
                 _ if whole => Some(true),
                 // Patterns of alternatives (`@(a|b)`) are not read closely.
                 true if loose => None,

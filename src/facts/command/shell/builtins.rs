@@ -204,6 +204,10 @@ fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
 }
 
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
+    if args.is_empty() {
+        // It prints every variable.
+        return text::SECRET.to_string();
+    }
     walker.set_exports(args);
     let mut rest = args;
     let mut tracing = false;

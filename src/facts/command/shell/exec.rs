@@ -39,6 +39,9 @@ impl Walker<'_> {
             // The status is that of the last substitution, if there is one.
             self.status = Some(true);
             for assignment in assignments {
+                if self.exhausted() {
+                    break;
+                }
                 self.assign(assignment);
             }
             return String::new();
@@ -46,7 +49,10 @@ impl Walker<'_> {
         if first.literal().is_some_and(|name| DECLARATIONS.contains(&name)) {
             self.export(words);
             self.declare(words);
-            return String::new();
+            let listed = words.iter().skip(1).all(|word| word.literal().is_some_and(|text| text.starts_with('-')));
+            // Without a name they print every variable, but for `declare -f` and `-F`.
+            let functions = words.iter().filter_map(Word::literal).any(|text| text.eq_ignore_ascii_case("-f"));
+            return if listed && !functions { SECRET.to_string() } else { String::new() };
         }
         let argv = match first.literal().and_then(|name| self.alias(name)) {
             Some(text) => return self.aliased(&text, words),
@@ -59,6 +65,9 @@ impl Walker<'_> {
         let outer = std::mem::take(&mut self.prefix);
         let mut saved = Vec::new();
         for assignment in assignments {
+            if self.exhausted() {
+                break;
+            }
             saved.push((assignment.name.clone(), self.env.get(&assignment.name).cloned()));
             self.assign(assignment);
             if let Some(Value::Text(value)) = self.env.get(&assignment.name).cloned() {
@@ -250,6 +259,10 @@ impl Walker<'_> {
         // What a program does itself, whatever it runs.
         let mut own = files::of_wrapper(self, name, args);
         own.extend(machine::acts(name, args));
+        let manifest = matches!(name, "kubectl" | "oc") && args.iter().any(|arg| arg == "-" || arg == "-f-");
+        if manifest && self.env.stdin.as_deref().is_some_and(|text| text.contains(FETCHED)) {
+            own.push(Act::new("fetch-and-run", Kinds::default()));
+        }
         self.acts_on(&own);
         if let Some(printed) = wrappers::run(self, name, args) {
             return printed;

@@ -7,7 +7,7 @@ use super::walk::Walker;
 use crate::facts::command::effects::target::{Kind as Place, Kinds, Target};
 use crate::facts::command::grammar::syntax::{List, Part, Redirect, RedirectOperator, Span, Word};
 use crate::facts::command::notes::Act;
-use crate::facts::command::words::text::{FETCHED, PROGRAM, SECRET, UNKNOWN};
+use crate::facts::command::words::text::{FETCHED, PROGRAM, SECRET, UNKNOWN, is_unknown};
 use crate::facts::path::Access;
 
 /// Where a command's output goes.
@@ -48,9 +48,10 @@ impl Walker<'_> {
                 R::Read => {
                     let path = self.text(word);
                     let text = self.read_file(&path, &redirect.span);
-                    let file = self.target(&path);
+                    let unread = matches!(redirect.fd, None | Some(0)) && text.chars().all(is_unknown);
                     self.set_input(redirect.fd, text);
-                    if matches!(redirect.fd, None | Some(0)) {
+                    if unread {
+                        let file = self.target(&path);
                         self.input_is(file.is_known().then(|| vec![file]));
                     }
                 }

@@ -1,12 +1,14 @@
 //! The abstract interpreter: follows a script as bash would run it, on abstract text. Branches are taken one after the
 //! other with one environment; whatever might run is judged.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::env::{Env, Value};
 use super::flow::{Loop, Moved, Way};
 use super::functions::Call;
+use super::known::KnownTargets;
 use crate::facts::Surroundings;
 use crate::facts::command::effects::target::{Kinds, Places, Target};
 use crate::facts::command::grammar::parse;
@@ -26,8 +28,26 @@ use crate::facts::command::words::text;
 use crate::facts::command::words::text::{FETCHED, PROGRAM, UNKNOWN, has_unknown, inert, taint};
 use crate::facts::command::words::variables;
 
-/// How many commands of any kind and turns of loops there may be for each program call that is looked at.
-const STEPS: usize = 10;
+/// What things cost of the work that an analysis may do, about in nanoseconds.
+mod cost {
+    pub const SITE: usize = 800;
+    pub const WORD: usize = 60;
+    pub const STEP: usize = 400;
+    pub const EXPANDED_BYTE: usize = 2;
+    pub const PATTERN_STEP: usize = 6;
+}
+
+/// The cost of finding what an operand stands for: where that is known, and where it is not.
+const LOOKED_UP: usize = 100;
+const CLASSIFIED: usize = 500;
+const CLASSIFIED_BYTE: usize = 24;
+
+/// The cost of reading a nested script.
+const PARSED: usize = 1_000;
+const PARSED_BYTE: usize = 25;
+
+/// The cost of a finding.
+const FOUND: usize = 1_500;
 
 /// A variable that `local` hides: its name, its value, its other values.
 pub(crate) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
@@ -41,6 +61,7 @@ pub(crate) struct Budget {
     nested_bytes: usize,
     pattern_work: usize,
     expanded: usize,
+    work: usize,
 }
 
 pub(crate) struct Walker<'a> {
@@ -66,6 +87,8 @@ pub(crate) struct Walker<'a> {
     pub trapped: usize,
     /// Programs under another name: copies and links that the command itself made.
     pub binaries: HashMap<String, String>,
+    /// What operands were found to stand for.
+    pub known: RefCell<KnownTargets>,
     /// Variables with several possible values that the command at hand read.
     pub reads: BTreeSet<String>,
     /// Substitutions that print one of several texts, of the command at hand.
@@ -80,6 +103,8 @@ pub(crate) struct Walker<'a> {
     pub steps: usize,
     /// Steps of matching patterns against text so far.
     pub pattern_work: usize,
+    /// Work that is none of these, about in nanoseconds.
+    work: Cell<usize>,
     /// Words of all program calls so far.
     pub words: usize,
     pub nested_bytes: usize,
@@ -137,6 +162,7 @@ impl<'a> Walker<'a> {
             links: Vec::new(),
             trapped: 0,
             binaries: HashMap::new(),
+            known: RefCell::default(),
             reads: BTreeSet::new(),
             choices: Vec::new(),
             forced: 0,
@@ -145,6 +171,7 @@ impl<'a> Walker<'a> {
             sites: 0,
             steps: 0,
             pattern_work: 0,
+            work: Cell::new(0),
             words: 0,
             nested_bytes: 0,
             next_descriptor: 60,
@@ -211,6 +238,7 @@ impl<'a> Walker<'a> {
         swap(&mut self.nested_bytes, &mut other.nested_bytes);
         swap(&mut self.pattern_work, &mut other.pattern_work);
         swap(&mut self.expanded, &mut other.expanded);
+        swap(self.work.get_mut(), &mut other.work);
     }
 
     /// Notes that a limit cut the analysis short.
@@ -298,6 +326,7 @@ impl<'a> Walker<'a> {
             self.limited("bytes of nested scripts");
             return UNKNOWN.to_string();
         }
+        self.spend(PARSED + text.len() * PARSED_BYTE);
         let text = inert(text);
         let span = self.span.clone();
         self.deeper(|walker| {
@@ -335,17 +364,37 @@ impl<'a> Walker<'a> {
     }
 
     pub fn exhausted(&mut self) -> bool {
-        if self.remaining() == 0 || self.words > self.limits.words_in_all {
-            self.limited("number of commands");
-            return true;
-        }
-        false
+        let what = if self.sites > self.limits.sites || self.words > self.limits.words_in_all {
+            "number of commands"
+        } else if self.done() > self.limits.work {
+            "work"
+        } else {
+            return false;
+        };
+        self.limited(what);
+        true
     }
 
-    /// Program calls that may still be looked at.
+    /// Takes note of work that nothing else counts.
+    pub fn spend(&self, work: usize) {
+        self.work.set(self.work.get().saturating_add(work));
+    }
+
+    /// The work done so far.
+    fn done(&self) -> usize {
+        let counted = [
+            (self.sites, cost::SITE),
+            (self.words, cost::WORD),
+            (self.steps, cost::STEP),
+            (self.expanded, cost::EXPANDED_BYTE),
+            (self.pattern_work, cost::PATTERN_STEP),
+        ];
+        counted.iter().fold(self.work.get(), |sum, (count, cost)| sum.saturating_add(count.saturating_mul(*cost)))
+    }
+
+    /// How much work may still be done.
     pub fn remaining(&self) -> usize {
-        let sites = (self.limits.sites + 1).saturating_sub(self.sites);
-        sites.min((self.limits.sites + 1).saturating_sub(self.steps / STEPS))
+        self.limits.work.saturating_sub(self.done())
     }
 
     pub fn item(&mut self, item: &Item) -> String {
@@ -409,11 +458,11 @@ impl<'a> Walker<'a> {
     }
 
     pub fn command_here(&mut self, command: &Command) -> String {
-        let saved_stdin = self.env.stdin.clone();
-        let saved_descriptors = Rc::clone(&self.env.descriptors);
+        let keeps = command.redirects.is_empty()
+            || matches!(&command.kind, Kind::Simple { words, .. }
+                if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
+        let saved = (!keeps).then(|| (self.env.stdin.clone(), Rc::clone(&self.env.descriptors)));
         let outputs = self.redirects(&command.redirects);
-        let keeps = matches!(&command.kind, Kind::Simple { words, .. }
-            if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
         self.moved = None;
         // Held only where it is asked for: a second owner makes each assignment a copy.
         let variables = (!self.env.debug.is_empty()).then(|| Rc::clone(&self.env.variables));
@@ -424,9 +473,8 @@ impl<'a> Walker<'a> {
         if command.redirects.iter().any(|redirect| redirect.operator.may_fail()) {
             self.status = None;
         }
-        if !keeps && !command.redirects.is_empty() {
-            self.env.stdin = saved_stdin;
-            self.env.descriptors = saved_descriptors;
+        if let Some((stdin, descriptors)) = saved {
+            (self.env.stdin, self.env.descriptors) = (stdin, descriptors);
         }
         self.outputs(outputs, printed)
     }
@@ -524,9 +572,23 @@ impl<'a> Walker<'a> {
     }
 
     pub fn target_itself(&self, text: &str) -> Target {
-        let home = self.home();
+        let mut known = self.known.borrow_mut();
+        known.attend(&self.env, self.home_text());
+        self.spend(LOOKED_UP);
+        if let Some(target) = known.targets.get(text) {
+            return target.clone();
+        }
+        let (places, below) =
+            if text.starts_with('/') { (1, 0) } else { (1 + self.env.other_cwds.len(), self.env.cwd.len()) };
+        self.spend(places * (CLASSIFIED + (text.len() + below) * CLASSIFIED_BYTE));
+        let target = self.found_target(text, &known.home);
+        known.remember(text, &target);
+        target
+    }
+
+    fn found_target(&self, text: &str, home: &str) -> Target {
         let places =
-            |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
+            |cwd| Places { here: self.here, cwd, home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
         let mut target = places(&self.env.cwd).target(text);
         // Where `cd` may have failed, a relative operand is what it would be there.
         if !text.starts_with('/') {
@@ -554,7 +616,9 @@ impl<'a> Walker<'a> {
         if let Some(recorder) = &mut self.notes.recorder {
             recorder.acts(acts);
         }
+        let before = self.notes.found();
         self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
+        self.spend((self.notes.found() - before) * FOUND);
     }
 
     /// Judges one program call.
@@ -572,7 +636,9 @@ impl<'a> Walker<'a> {
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
         let operand = |text: &str| self.target(text).kinds;
+        let before = notes.found();
         self.guard.judge(program, args, &acts, &operand, span, &mut notes);
+        self.spend((notes.found() - before) * FOUND);
         self.notes = notes;
     }
 
@@ -580,7 +646,7 @@ impl<'a> Walker<'a> {
     pub fn count_site(&mut self, words: usize) -> bool {
         self.sites += 1;
         self.words += words;
-        self.sites <= self.limits.sites && self.words <= self.limits.words_in_all
+        self.sites <= self.limits.sites && self.words <= self.limits.words_in_all && self.done() <= self.limits.work
     }
 
     // Functions.

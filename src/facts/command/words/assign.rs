@@ -6,9 +6,11 @@ use super::text::{UNKNOWN, inert};
 use crate::facts::command::grammar::syntax::{Assignment, Part, Word};
 use crate::facts::command::shell::env::Value;
 use crate::facts::command::shell::walk::Walker;
+use crate::facts::command::words::expand::Field;
 
 impl Walker<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment) {
+        self.steps += 1;
         let index = assignment.index.as_ref().map(|word| self.text(word));
         let name = self.referred(&assignment.name);
         if let [Part::Array(words)] = assignment.value.parts.as_slice() {
@@ -83,7 +85,7 @@ impl Walker<'_> {
         let (most, longest) = (self.limits.words, self.text_limit());
         let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
         self.expanded += value.len();
-        self.steps += items.len() / 64;
+        self.steps += items.len() / 16;
         let full = items.len() >= most;
         let fits = match items.iter_mut().find(|(key, _)| *key == index) {
             Some((_, old)) if append && old.len() + value.len() > longest => {
@@ -129,25 +131,26 @@ impl Walker<'_> {
     }
 
     fn assign_array(&mut self, name: &str, append: bool, words: &[Word]) {
-        let mut items = match self.env.get(name) {
-            Some(Value::Array(items)) if append => items.clone(),
-            Some(Value::Text(text)) if append => vec![("0".to_owned(), text.clone())],
+        // Its own words may read the array, so it is taken only after they were expanded.
+        let given: Vec<Field> = words.iter().flat_map(|word| self.expand(std::slice::from_ref(word))).collect();
+        let held = if append { Rc::make_mut(&mut self.env.variables).get_mut(name) } else { None };
+        let mut items = match held {
+            Some(Value::Array(items)) => std::mem::take(items),
+            Some(Value::Text(text)) => vec![("0".to_owned(), std::mem::take(text))],
             _ => Vec::new(),
         };
         let mut next = items.len();
-        for word in words {
-            for field in self.expand(std::slice::from_ref(word)) {
-                if items.len() >= self.limits.words {
-                    self.limited("size of an array");
-                    break;
-                }
-                let text = inert(&field.text);
-                match text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-                    Some((key, value)) => items.push((key.to_owned(), value.to_owned())),
-                    None => {
-                        items.push((next.to_string(), text));
-                        next += 1;
-                    }
+        for field in given {
+            if items.len() >= self.limits.words {
+                self.limited("size of an array");
+                break;
+            }
+            let text = inert(&field.text);
+            match text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
+                Some((key, value)) => items.push((key.to_owned(), value.to_owned())),
+                None => {
+                    items.push((next.to_string(), text));
+                    next += 1;
                 }
             }
         }

@@ -101,7 +101,7 @@ const LAUNCHERS: &[Launcher] = &[
     options(&["gcloud"], "", &["command", "zone", "project", "ssh-flag", "region"], &["command"]),
     options(&["fly", "flyctl", "railway", "render"], "Ca", &["command", "app"], &["C", "command"]),
     options(&["az"], "gn", &["scripts", "resource-group", "name", "command-id"], &["scripts"]),
-    options(&["ansible", "ansible-console"], "maiubfeMtl", &["args", "module-name", "inventory", "user"], &["a", "args"]),
+    options(&["ansible", "ansible-console"], "maiufeMtlTBPc", &["args", "module-name", "inventory", "user"], &["a", "args"]),
     options(&["pandoc"], "FLofrtVMH", &["filter", "output", "from", "to"], &["F", "filter"]),
     options(&["svn", "svnadmin"], "mrF", &["editor-cmd", "diff-cmd", "diff3-cmd", "config-option", "message"], &["editor-cmd", "diff-cmd", "diff3-cmd"]),
     options(&["hg"], "emRru", &["ssh", "config", "remotecmd", "message", "tool"], &["e", "ssh", "remotecmd"]),
