@@ -327,3 +327,74 @@ fn lists_without_an_entry_say_so() {
     let ran = world.run(["rules", "test", text(&empty)]);
     assert!(!ran.stdout.contains("every example holds"), "{ran:?}");
 }
+
+#[test]
+fn what_is_passed_over_in_silence_elsewhere_is_warned_of() {
+    let world = World::new();
+    let checked = |policy: &str| {
+        world.write("config/policies/mine.cedar", policy);
+        let ran = world.run(["policy", "check"]);
+        assert_eq!(ran.code, 0, "a warning stops nothing: {ran:?}");
+        ran
+    };
+    let typo = "@id(\"x\") @reasn(\"why\") forbid (principal, action == Action::\"Edit\", resource);";
+    tells(&checked(typo), &["@reasn", "did you mean `@reason`"]);
+    let slash = "@id(\"x\") forbid (principal, action == Action::\"Edit\", resource in Directory::\"/src/secrets\");";
+    tells(&checked(slash), &["/src/secrets", "never matches"]);
+    let fine = "@id(\"x\") @author(\"me\") forbid (principal, action == Action::\"Edit\", resource in Directory::\"src/secrets\");";
+    let ran = checked(fine);
+    assert!(ran.stderr.is_empty(), "{ran:?}");
+    world.write("config/policies/sub/other.cedar", typo);
+    world.write("config/policies/shadow/watched.cedar", typo);
+    let network = include_str!("../sandbox-profiles/network.toml");
+    world.write("config/profiles/mine.toml", network);
+    world.write("work/.portcullis.toml", "profile = \"network\"\n");
+    let doctor = world.run(["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor:?}");
+    tells(&doctor, &["policies/sub is not read", "allows nothing less than `workspace-write`"]);
+    assert!(!doctor.stdout.contains("shadow is not read") && !doctor.stdout.contains("in the place of"), "{doctor:?}");
+    world.write("config/profiles/mine.toml", "name = \"network\"\nextends = \"read-only\"\n");
+    tells(&world.run(["doctor"]), &["WARNING  a profile `network`", "in the place of the one that the gateway brings"]);
+}
+
+#[test]
+fn a_profile_of_ones_own_is_told_all_that_it_lacks() {
+    let world = World::new();
+    world.write("config/profiles/mine.toml", "name = \"mine\"\n[filesystem]\nwrite = []\n");
+    let ran = world.run(["sandbox", "check"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    tells(&ran, &["`description`", "`requires`", "`network`", "`limits`", "extends = \"workspace-write\"", "mine.toml"]);
+}
+
+#[test]
+fn small_things_are_said_as_a_person_would_say_them() {
+    let world = World::new();
+    let missing = world.run(["run", "Read", "path=missing.txt"]);
+    assert!(!missing.stderr.contains("Analyze the error"), "that is for models: {missing:?}");
+    assert_eq!(world.run(["help", "--help"]).code, 0);
+    let ran = world.run(["sandbox", "exec", "--", "no-such-program"]);
+    assert_eq!(ran.code, 127, "{ran:?}");
+    tells(&ran, &["no-such-program"]);
+    let ran = world.run(["check", "Bash", "command=ls", "--workspace", "/no/such/place"]);
+    assert!(!ran.stdout.contains("ENOENT"), "{ran:?}");
+    let ran = world.run(["check", "Bash", "command=ls"]);
+    tells(&ran, &["by agent local (mode default) in session cli"]);
+    let ran = world.run(["check", "Bash", "command=cat /etc/hostname"]);
+    tells(&ran, &["path.left-to-sandbox"]);
+    assert!(!world.run(["check", "Bash", "command=ls > /dev/null"]).stdout.contains("path.left-to-sandbox"));
+    tells(&world.run(["check", "Bash", "command=rm -rf /"]), &["for example:"]);
+    tells(&world.run(["login"]), &["sha256sum", "token_sha256"]);
+    tells(&world.run(["--help"]), &["--output json"]);
+    for listen in ["0", "localhost:0", "127.0.0.1:0"] {
+        let ran = world.run(["serve", "--listen", listen, "--workspace", "/no/such"]);
+        assert!(!ran.stderr.contains("--listen"), "{listen}: {ran:?}");
+    }
+    let ran = world.run(["serve", "--listen", "somewhere"]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    tells(&ran, &["127.0.0.1:8460"]);
+    let ran = world.run(["explain", "rm -rf /"]);
+    assert_eq!(ran.code, 2, "without `--`: {ran:?}");
+    let ran = world.run(["rules", "test", "--json", "--", "rm -rf /"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.json()["findings"][0]["span"].is_array(), "a place is written alike everywhere: {ran:?}");
+}
