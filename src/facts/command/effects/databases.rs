@@ -303,6 +303,13 @@ fn destroys(words: &[String]) -> bool {
         }
     };
     let leading = at(0);
+    let server = ["pg_terminate_backend", "pg_drop_replication_slot"];
+    if words.iter().any(|word| server.contains(&word.as_str()))
+        || (leading == "reset" && matches!(at(1), "master" | "replica" | "slave" | "binary"))
+        || (leading == "purge" && matches!(at(1), "binary" | "master"))
+    {
+        return true;
+    }
     if matches!(leading, "explain" | "show" | "describe" | "comment") && at(1) != "analyze" {
         return false;
     }
@@ -396,6 +403,8 @@ mod tests {
             "do $$ begin execute 'drop table x'; end $$",
             "match (n) detach delete n",
             "alter table t delete where 1",
+            "select pg_terminate_backend(pid) from pg_stat_activity",
+            "reset master",
         ] {
             assert!(sql(text), "{text}");
         }

@@ -239,7 +239,8 @@ impl Places<'_> {
         if let Some(open) = open {
             kinds = kinds.and(Kind::Unknown);
             let parent = format!("/{}", parts.get(..open).unwrap_or_default().join("/"));
-            if parts.last().is_some_and(|name| KEYS.contains(name)) {
+            let environment = parts.first() == Some(&"proc") && parts.last() == Some(&"environ");
+            if environment || parts.last().is_some_and(|name| KEYS.contains(name)) {
                 kinds = kinds.and(Kind::Credential);
             }
             // An unknown child: the parent's own kind where it can be everything in it.
