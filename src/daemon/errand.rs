@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::approval::{CredentialError, Role, Status, presented_token};
+use crate::approval::{Role, Status, presented_token};
 use crate::call::{Digest, Origin, Request};
 use crate::config::Places;
 use crate::gateway::{Caller, Gateway, OpenError, RecordError, RulesError};

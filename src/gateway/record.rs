@@ -109,6 +109,7 @@ impl State {
             ms: 0,
             output_bytes: 0,
             output_digest: None,
+            notes: Vec::new(),
         })
         .map(drop)
     }
