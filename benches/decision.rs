@@ -32,7 +32,16 @@ fn tool(name: &'static str) -> Definition {
     };
     let sensitivity = if name == "Read" { Sensitivity::Safe } else { Sensitivity::Sensitive };
     let parameters = json!({ "type": "object", "properties": properties });
-    Definition { name, description: "", parameters, sensitivity, groups: &[], subjects, max_output: 0 }
+    Definition {
+        name: name.into(),
+        description: "".into(),
+        parameters,
+        sensitivity,
+        groups: &[],
+        subjects,
+        max_output: 0,
+        upstream: None,
+    }
 }
 
 /// Forbids of the kinds that people write; half of them ask.
@@ -78,6 +87,7 @@ fn facts() -> Facts {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        mcp: None,
         session: SessionFacts { calls: 17, denials: 1, tainted: false, wrote: false },
         now: jiff::Timestamp::UNIX_EPOCH,
         notes: Vec::new(),

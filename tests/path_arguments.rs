@@ -40,13 +40,14 @@ fn a_foreign_tool_is_judged_by_the_paths_that_its_arguments_hold() {
         }
     });
     let definition = Definition {
-        name: "Foreign",
-        description: "",
+        name: "Foreign".into(),
+        description: "".into(),
         parameters,
         sensitivity: Sensitivity::Sensitive,
         groups: &[],
         subjects: &[],
         max_output: 100,
+        upstream: None,
     };
     let mut registry = Registry::new();
     registry.register(Arc::new(Foreign(definition))).unwrap();

@@ -34,7 +34,7 @@ fn serve(args: McpServeArgs) -> Result<u8, Failure> {
     let session = args.session.unwrap_or_else(|| format!("mcp-{}", uuid::Uuid::now_v7()));
     let who = Who { agent: args.agent, session, workspace: args.workspace, cwd: None };
     let caller = Errand { origin: Origin::Mcp, ..asked::described(&who, String::new(), &Value::Null)? };
-    let thin = Arc::new(Thin::new(Places::from_env()?, caller)?);
+    let thin = Arc::new(Thin::new(Places::from_env()?, caller));
     // Calls are judged on these threads, too.
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     let (offers, daemon) =

@@ -29,7 +29,7 @@ pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
             Sensitivity::Sensitive => "sensitive",
         };
         writeln!(out, "{:<8} {sensitivity:<9}  {}", definition.name, parameters(&definition.parameters))?;
-        writeln!(out, "         {}", first_sentence(definition.description))?;
+        writeln!(out, "         {}", first_sentence(&definition.description))?;
     }
     Ok(exit::OK)
 }

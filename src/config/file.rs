@@ -1,5 +1,6 @@
 //! What `portcullis.toml` may say. An unknown key is an error, with its line and column.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use crate::call::{Digest, Mode};
 use crate::config::exceptions::Entry;
 use crate::config::fields;
+use crate::config::upstreams::{Upstream, UpstreamName};
 use crate::facts::command::Limits as Bounds;
 use crate::facts::path::ProtectedRule;
 
@@ -41,6 +43,9 @@ pub struct File {
     pub approval: Approval,
     #[serde(default)]
     pub serve: Serve,
+    /// MCP servers behind the gateway, by name.
+    #[serde(default)]
+    pub upstreams: BTreeMap<UpstreamName, Upstream>,
     #[serde(default)]
     pub agents: Vec<Agent>,
     #[serde(default)]

@@ -4,6 +4,7 @@ mod exceptions;
 mod fields;
 mod file;
 mod places;
+mod upstreams;
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ pub use self::exceptions::{Exception, Place};
 pub use self::fields::address;
 pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
 pub use self::places::{CONFIG, Places};
+pub use self::upstreams::{Given, GivenError, Http, Patterns, Reach, Stdio, Upstream, UpstreamName};
 use crate::facts::Surroundings;
 
 /// The merged configuration of one installation.
@@ -203,6 +205,7 @@ fn merge(below: File, above: File) -> File {
             grant: above.approval.grant.or(below.approval.grant),
         },
         serve: Serve { listen: above.serve.listen.or(below.serve.listen) },
+        upstreams: below.upstreams.into_iter().chain(above.upstreams).collect(),
         agents: [below.agents, above.agents].concat(),
         operators: [below.operators, above.operators].concat(),
         reviewers: [below.reviewers, above.reviewers].concat(),
@@ -345,6 +348,8 @@ mod tests {
         assert_eq!(workspace_file(dir.path()).unwrap().unwrap().restrict_to_workspace, Some(true));
         fs::write(&path, "[[agents]]\nname = \"me\"\n").unwrap();
         assert!(workspace_file(dir.path()).is_err(), "a workspace must not name agents");
+        fs::write(&path, "[upstreams.x]\ncommand = \"x\"\n").unwrap();
+        assert!(workspace_file(dir.path()).is_err(), "a workspace must not add servers");
         fs::write(&path, b"\xff").unwrap();
         assert!(workspace_file(dir.path()).unwrap_err().to_string().contains("not UTF-8 at byte 0"));
     }

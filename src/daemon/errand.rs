@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::approval::{Role, Status, presented_token};
 use crate::call::{Digest, Origin, Request};
 use crate::config::Places;
 use crate::gateway::{Caller, Gateway, OpenError, RecordError, RulesError};
+use crate::registry;
 
 /// Where the errands' routes begin; they are there on the Unix socket alone.
 pub const CALL: &str = "/errand/call";
@@ -44,8 +46,8 @@ pub struct Errand {
 pub struct Offers {
     pub agent: String,
     pub workspace: PathBuf,
-    /// The names of the tools that the caller could ever be allowed, in the registry's order.
-    pub tools: Vec<String>,
+    /// The tools that the caller could ever be allowed, as clients list them, in the registry's order.
+    pub tools: Vec<Value>,
 }
 
 /// Where an approval stands: what matters here of the answer of `GET /api/pending/{id}`.
@@ -126,7 +128,7 @@ impl Errand {
     ///
     /// When the workspace's rules cannot be used, so that nothing is allowed.
     pub fn offers(gateway: &Gateway, caller: &Caller) -> Result<Offers, ErrandError> {
-        let tools = gateway.offers(caller)?.iter().map(|tool| tool.definition().name.to_owned()).collect();
+        let tools = gateway.offers(caller)?.iter().map(|tool| registry::listed(tool.definition())).collect();
         Ok(Offers { agent: caller.principal.agent.clone(), workspace: caller.workspace.clone(), tools })
     }
 }

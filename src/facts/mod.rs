@@ -29,12 +29,26 @@ pub struct Facts {
     /// Present where the tool runs a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxFacts>,
+    /// Present where the tool is one of an MCP server behind the gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpFacts>,
     pub session: SessionFacts,
     /// When the facts were gathered.
     pub now: Timestamp,
     /// What gathering noticed about the call as a whole, such as an argument that policies cannot see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Finding>,
+}
+
+/// The server's tool that is called, and what a person approved of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpFacts {
+    pub server: String,
+    /// `pinned`, `changed` or `new`.
+    pub standing: String,
+    /// Identifiers of what is noticed of the tool's description.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 /// The session's history so far.

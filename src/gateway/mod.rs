@@ -512,7 +512,7 @@ impl Gateway {
         let could = |name: &str| {
             policy::could_allow(&caller.principal, caller.origin.as_str(), name, &ground.firewall.policies)
         };
-        let offered = |tool: &&Arc<dyn Tool>| allowed(tool.definition().name) && could(tool.definition().name);
+        let offered = |tool: &&Arc<dyn Tool>| allowed(&tool.definition().name) && could(&tool.definition().name);
         Ok(self.registry.all().filter(offered).cloned().collect())
     }
 

@@ -103,6 +103,7 @@ impl Gateway {
             sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
             command,
             paths,
+            mcp: None,
             session,
             now: Timestamp::now(),
             notes,

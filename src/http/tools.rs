@@ -69,7 +69,7 @@ pub(super) async fn list(
                 "parameters": definition.parameters,
                 "sensitivity": definition.sensitivity,
                 "source": "built-in",
-                "aliases": aliases(definition.name).collect::<Vec<_>>(),
+                "aliases": aliases(&definition.name).collect::<Vec<_>>(),
                 "route": format!("/api/tools/{}/execute", definition.name),
             })
         })

@@ -19,8 +19,7 @@ use crate::config::{Config, Places};
 use crate::daemon::errand::{Errand, ErrandError, Offers, Standing, presented};
 use crate::daemon::{Daemon, Refusal};
 use crate::gateway::{Caller, Gateway, Judged, OpenError, Outcome, RecordError};
-use crate::registry::{Registry, Tool};
-use crate::tools::SetupError;
+use crate::registry::{self, Tool};
 use crate::verdict::{Finding, Severity};
 
 /// How long an approval that still waits is left alone before it is looked at again.
@@ -72,23 +71,20 @@ impl Behind {
         }
     }
 
-    /// The tools that the caller could ever be allowed, in the registry's order.
-    pub async fn offers(&self) -> Result<Vec<Arc<dyn Tool>>, ErrorData> {
+    /// The tools that the caller could ever be allowed, as clients list them, in the registry's order.
+    pub async fn offers(&self) -> Result<Vec<Value>, ErrorData> {
         match self {
             Behind::Daemon(daemon, caller) => {
                 let caller = Arc::clone(caller);
                 let offers = daemon.look(move |gateway| gateway.offers(&caller));
-                offers.await.map_err(not_taken)?.map_err(internal)
+                Ok(shown(&offers.await.map_err(not_taken)?.map_err(internal)?))
             }
             Behind::Here(gateway, caller) => {
                 let (gateway, caller) = (Arc::clone(gateway), Arc::clone(caller));
                 let offers = move || gateway.offers(&caller);
-                apart(offers).await.map_err(internal)?.map_err(internal)
+                Ok(shown(&apart(offers).await.map_err(internal)?.map_err(internal)?))
             }
-            Behind::Thin(thin) => {
-                let names = thin.offers().await.map_err(internal)?.tools;
-                Ok(thin.tools.all().filter(|tool| names.iter().any(|n| n == tool.definition().name)).cloned().collect())
-            }
+            Behind::Thin(thin) => Ok(thin.offers().await.map_err(internal)?.tools),
         }
     }
 
@@ -114,7 +110,6 @@ pub struct Thin {
     caller: Errand,
     link: Mutex<Option<Arc<Link>>>,
     here: OnceLock<Arc<Gateway>>,
-    tools: Registry,
 }
 
 /// Why a thin client has no answer.
@@ -130,19 +125,12 @@ pub enum ThinError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Record(#[from] RecordError),
-    #[error(transparent)]
-    Tools(#[from] SetupError),
 }
 
 impl Thin {
     /// `caller` says whose calls they are; what it says of the call itself does not matter.
-    ///
-    /// # Errors
-    ///
-    /// When the tools cannot be set up.
-    pub fn new(places: Places, caller: Errand) -> Result<Self, ThinError> {
-        let (link, here) = (Mutex::default(), OnceLock::new());
-        Ok(Thin { places, caller, link, here, tools: crate::tools::all()? })
+    pub fn new(places: Places, caller: Errand) -> Self {
+        Thin { places, caller, link: Mutex::default(), here: OnceLock::new() }
     }
 
     /// Whether a daemon answers now.
@@ -261,6 +249,10 @@ async fn call_here(
     run.await.unwrap_or_else(|broken| {
         Outcome::Denied(Judged::refused(tool, Finding::new("call.failed", Severity::Deny, broken.to_string())))
     })
+}
+
+fn shown(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
+    tools.iter().map(|tool| registry::listed(tool.definition())).collect()
 }
 
 fn request(caller: &Caller, tool: String, arguments: Value, caller_id: String) -> Request {

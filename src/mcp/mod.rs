@@ -7,7 +7,6 @@
 mod answer;
 mod behind;
 pub mod http;
-mod listing;
 mod server;
 pub mod stdio;
 mod wait;

@@ -155,7 +155,7 @@ fn validated(
 ) -> Result<Map<String, Value>, CallError> {
     let value = Value::Object(arguments);
     // What coercion read out of texts is bounded again.
-    let value = bounded(value, definition.name)?;
+    let value = bounded(value, &definition.name)?;
     let mut errors = validator.iter_errors(&value);
     let mut problems: Vec<String> =
         errors.by_ref().take(MOST_PROBLEMS).map(|error| explain(&error, &definition.parameters)).collect();
@@ -165,7 +165,7 @@ fn validated(
     }
     match value {
         Value::Object(arguments) if problems.is_empty() => Ok(arguments),
-        _ => Err(CallError::Invalid { tool: definition.name.to_owned(), problems }),
+        _ => Err(CallError::Invalid { tool: definition.name.to_string(), problems }),
     }
 }
 

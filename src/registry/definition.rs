@@ -1,16 +1,22 @@
 //! What a tool is, apart from how it runs.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::call::Digest;
 pub use crate::call::Sensitivity;
 use crate::facts::path::Access;
+use crate::verdict::Finding;
 
 /// What a tool is, for models, policies and people.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// For a model.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// JSON Schema of the arguments.
     pub parameters: Value,
     pub sensitivity: Sensitivity,
@@ -20,6 +26,58 @@ pub struct Definition {
     pub subjects: &'static [Subject],
     /// The most bytes of output that are passed on.
     pub max_output: usize,
+    /// Where the tool is one of an MCP server behind the gateway.
+    pub upstream: Option<Arc<Foreign>>,
+}
+
+/// What is known of a tool that an MCP server behind the gateway has.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's name there.
+    pub original: String,
+    /// The tool as the server listed it and a person approved it, with every field.
+    pub listed: Value,
+    /// Names what was pinned; a call's digest binds it.
+    pub pin: Digest,
+    pub standing: Standing,
+    /// What is noticed of the tool's description, and what stands against calling it.
+    pub findings: Vec<Finding>,
+    /// The confinement of the server, where it is a program.
+    pub confinement: Option<Confined>,
+    /// Whether policies see the arguments.
+    pub typed: bool,
+}
+
+/// How a server that is a program is confined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confined {
+    pub profile: String,
+    /// Directories besides those that all programs may use.
+    pub read_roots: Vec<PathBuf>,
+    pub write_roots: Vec<PathBuf>,
+}
+
+/// Where a server's tool stands with the people who approve it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is what was approved.
+    Pinned,
+    /// The server defines it otherwise by now.
+    Changed,
+    /// Nobody approved it yet.
+    New,
+}
+
+impl Standing {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Pinned => "pinned",
+            Standing::Changed => "changed",
+            Standing::New => "new",
+        }
+    }
 }
 
 /// An argument whose value is more than text.

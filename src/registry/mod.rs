@@ -4,9 +4,11 @@ mod alias;
 mod canonical;
 mod coerce;
 pub mod definition;
+mod listing;
 mod near;
 mod output;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +20,8 @@ use serde_json::{Value, json};
 
 pub use self::alias::aliases;
 pub use self::canonical::{CallError, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
-pub use self::definition::{Definition, Sensitivity, Subject};
+pub use self::definition::{Definition, Foreign, Sensitivity, Standing, Subject};
+pub use self::listing::{is_listed, listed};
 pub use self::near::nearest;
 pub use self::output::{ERROR_HINT, clip, with_hint};
 
@@ -55,10 +58,13 @@ pub enum ToolError {
     Cancelled,
 }
 
+/// A tool's name: written down in the program, or taken from a server's list.
+pub type Name = Cow<'static, str>;
+
 /// The tools there are, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    tools: BTreeMap<&'static str, Entry>,
+    tools: BTreeMap<Name, Entry>,
 }
 
 #[derive(Clone)]
@@ -71,11 +77,11 @@ struct Entry {
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     #[error("there is a tool `{0}` already: unregister it first")]
-    Taken(&'static str),
+    Taken(Name),
     #[error("the parameters of the tool `{tool}` are no usable JSON Schema: {reason}")]
-    Schema { tool: &'static str, reason: String },
+    Schema { tool: Name, reason: String },
     #[error("the tool `{tool}` names the parameter `{argument}` as a subject, and its schema has no such parameter")]
-    Subject { tool: &'static str, argument: &'static str },
+    Subject { tool: Name, argument: &'static str },
 }
 
 impl Registry {
@@ -85,8 +91,8 @@ impl Registry {
 
     pub fn register(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
         let definition = tool.definition();
-        let name = definition.name;
-        if self.has(name) {
+        let name = definition.name.clone();
+        if self.has(&name) {
             return Err(RegisterError::Taken(name));
         }
         let validator = Arc::new(compile(definition)?);
@@ -122,8 +128,8 @@ impl Registry {
         self.tools.values().map(|entry| &entry.tool)
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.tools.keys().copied()
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(Cow::as_ref)
     }
 
     /// The definitions in the form of OpenAI's function calling.
@@ -143,20 +149,13 @@ impl Registry {
 
     /// The definitions in the form of MCP's `tools/list`.
     pub fn mcp_definitions(&self) -> Vec<Value> {
-        let form = |definition: &Definition| {
-            json!({
-                "name": definition.name,
-                "description": definition.description,
-                "inputSchema": definition.parameters,
-            })
-        };
-        self.all().map(|tool| form(tool.definition())).collect()
+        self.all().map(|tool| listed(tool.definition())).collect()
     }
 
     /// The registry with those of its tools that are allowed. A name that it has not is no error.
     pub fn filtered<'a>(&self, allowed: impl IntoIterator<Item = &'a str>) -> Registry {
         let kept = allowed.into_iter().filter_map(|name| self.tools.get_key_value(name));
-        Registry { tools: kept.map(|(name, entry)| (*name, entry.clone())).collect() }
+        Registry { tools: kept.map(|(name, entry)| (name.clone(), entry.clone())).collect() }
     }
 }
 
@@ -168,7 +167,7 @@ fn compile(definition: &Definition) -> Result<Validator, RegisterError> {
         .with_pattern_options(patterns)
         .offline()
         .build(&definition.parameters)
-        .map_err(|error| RegisterError::Schema { tool: definition.name, reason: error.to_string() })
+        .map_err(|error| RegisterError::Schema { tool: definition.name.clone(), reason: error.to_string() })
 }
 
 #[cfg(test)]
@@ -192,13 +191,14 @@ mod tests {
 
     fn sample(name: &'static str, parameters: Value) -> Arc<dyn Tool> {
         Arc::new(Sample(Definition {
-            name,
-            description: "",
+            name: name.into(),
+            description: "".into(),
             parameters,
             sensitivity: Sensitivity::Safe,
             groups: &[],
             subjects: &[],
             max_output: 100,
+            upstream: None,
         }))
     }
 
@@ -306,7 +306,7 @@ mod tests {
     fn tools_are_registered_once_with_a_sound_schema() {
         let mut registry = registry();
         let again = registry.register(sample("Read", json!({}))).unwrap_err();
-        assert!(matches!(again, RegisterError::Taken("Read")));
+        assert!(matches!(again, RegisterError::Taken(_)));
         for schema in [json!({"type": "no-type"}), json!({"$ref": "http://127.0.0.1:1/x"}), json!({"pattern": "(?=a)"})]
         {
             let error = registry.register(sample("Bad", schema.clone())).unwrap_err();

@@ -32,6 +32,7 @@ pub use self::kernel::{Kernel, Layer};
 pub use self::launch::{End, LaunchError, Launcher, Outcome, Program};
 pub use self::leftovers::Leftover;
 pub use self::plan::{Host, Plan, PlanError};
+pub(crate) use self::profile::is_dangerous;
 pub use self::profile::{
     DEFAULT_PROFILE, Environment, Filesystem, GrantPath, LandlockAbi, Limits, Network, Process, Profile, ProfileError,
     Reach, WhenMissing,

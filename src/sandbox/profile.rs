@@ -405,7 +405,7 @@ fn common(a: &[GrantPath], b: &[GrantPath]) -> Vec<GrantPath> {
 
 /// Variables that make a loader, a shell or an interpreter run something, or that are the gateway's own: they pass from
 /// no environment, whatever a profile says.
-pub(super) fn is_dangerous(name: &str) -> bool {
+pub(crate) fn is_dangerous(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "BASH_ENV",
         "ENV",

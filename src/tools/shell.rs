@@ -39,15 +39,18 @@ impl Bash {
             "additionalProperties": false,
         });
         let definition = Definition {
-            name: "Bash",
-            description: "Runs a bash command in the workspace, inside a sandbox: only the workspace and $TMPDIR can be \
+            name: "Bash".into(),
+            description:
+                "Runs a bash command in the workspace, inside a sandbox: only the workspace and $TMPDIR can be \
                           written, and the network is off unless the profile opens it. Each call starts a new shell; \
-                          nothing it leaves running survives the call. Returns what it printed and its exit code.",
+                          nothing it leaves running survives the call. Returns what it printed and its exit code."
+                    .into(),
             parameters,
             sensitivity: Sensitivity::Sensitive,
             groups: &[],
             subjects: &[Subject::Command { argument: "command" }],
             max_output: MAX_OUTPUT,
+            upstream: None,
         };
         Bash { definition, launcher }
     }

@@ -76,6 +76,7 @@ pub fn decided(id: &str, effective: Decision) -> Event {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        mcp: None,
         session: SessionFacts::default(),
         now: Timestamp::now(),
         notes: Vec::new(),

@@ -192,13 +192,14 @@ mod tests {
 
     fn definition(subjects: &'static [Subject]) -> Definition {
         Definition {
-            name: "T",
-            description: "",
+            name: "T".into(),
+            description: "".into(),
             parameters: json!({}),
             sensitivity: Sensitivity::Safe,
             groups: &[],
             subjects,
             max_output: 0,
+            upstream: None,
         }
     }
 

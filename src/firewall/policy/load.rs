@@ -87,9 +87,9 @@ impl Policies {
         let names = Arc::new(Names::new().map_err(unindexable)?);
         let mut actions = HashMap::new();
         for tool in tools {
-            let input = typed.inputs.get(tool.name).cloned().flatten();
+            let input = typed.inputs.get(&*tool.name).cloned().flatten();
             let action = Action::new(tool, input, &slices, &entities, &names).map_err(unindexable)?;
-            actions.insert(tool.name.to_owned(), action);
+            actions.insert(tool.name.to_string(), action);
         }
         let hash = hash(&typed.text, &sources);
         Ok(Policies { actions, slices, described, sources, schema: typed.text, warnings, hash })

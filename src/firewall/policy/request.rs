@@ -38,6 +38,8 @@ pub(super) struct Action {
     input: Option<Record>,
     /// Whether the resource is a file that the call names.
     files: bool,
+    /// The MCP server behind the gateway whose tool it is: a resource of every call.
+    server: Option<String>,
     /// Whether it is a directory that is read with everything below.
     trees: bool,
     /// Whether some forbid looks at the resource, so that what a call touches besides has to be judged.
@@ -57,6 +59,7 @@ pub(super) struct Names {
     workspace: EntityType,
     directory: EntityType,
     file: EntityType,
+    server: EntityType,
 }
 
 /// A call, ready to be put to the policies at any level of approval.
@@ -81,6 +84,7 @@ impl Names {
             workspace: entity_type("Workspace")?,
             directory: entity_type("Directory")?,
             file: entity_type("File")?,
+            server: entity_type("McpServer")?,
         })
     }
 }
@@ -106,7 +110,7 @@ impl Action {
         actions: &Entities,
         names: &Arc<Names>,
     ) -> Result<Self, String> {
-        let uid = uid(&entity_type("Action")?, tool.name);
+        let uid = uid(&entity_type("Action")?, &tool.name);
         let public = EntityUid::from(uid.clone());
         let own = actions.get(&public).map(|entity| entity.as_ref().clone());
         let entities = store(CoreEntities::new(), own)?;
@@ -120,7 +124,8 @@ impl Action {
             uid,
             entities,
             input,
-            files: names_paths(tool),
+            files: names_paths(tool) || tool.upstream.is_some(),
+            server: tool.upstream.as_ref().map(|foreign| foreign.server.clone()),
             trees: reads_trees(tool),
             names: Arc::clone(names),
         })
@@ -155,7 +160,7 @@ impl Action {
     /// and the rest of the context are placeholders.
     pub fn outline(&self, who: &Principal, origin: &str, level: u8) -> Result<(Request, Entities), String> {
         let principal = principal(&self.names, who);
-        let place = entity(workspace(&self.names), [], HashSet::new());
+        let place = self.place();
         let place_uid = place.uid().clone();
         let uid = principal.uid().clone();
         let around = store(self.entities.clone(), [principal, place])?;
@@ -165,13 +170,20 @@ impl Action {
         Ok((question.at(level, &place_uid), around.into()))
     }
 
-    /// What the call is about: each file that it names, or the workspace where it names none.
+    /// What a call is about that names no file: the server whose tool it is, or the workspace.
+    fn place(&self) -> Entity {
+        let uid = self.server.as_ref().map_or_else(|| workspace(&self.names), |name| uid(&self.names.server, name));
+        entity(uid, [], HashSet::new())
+    }
+
+    /// What the call is about: each file that it names, or the workspace where it names none. The tool of a server is about
+    /// the server, too.
     fn resources(&self, facts: &Facts) -> Vec<Entity> {
         let named = facts.paths.iter().filter(|path| self.files && path.argument != OF_COMMAND);
         let mut files: Vec<Entity> = named.map(|path| file(&self.names, path)).collect();
         files.dedup_by(|a, b| a.deep_eq(b));
-        if files.is_empty() {
-            files.push(entity(workspace(&self.names), [], HashSet::new()));
+        if files.is_empty() || self.server.is_some() {
+            files.push(self.place());
         }
         files
     }
@@ -303,6 +315,7 @@ fn context(call: &Call, facts: &Facts) -> Result<Vec<(&'static str, Value)>, Str
         ("paths", paths(facts)),
         ("session", session),
         ("sandbox", sandbox(facts)),
+        ("mcp", mcp(facts)),
         ("origin", Value::from(call.origin.as_str())),
         ("now", now(facts)?),
     ])
@@ -375,6 +388,15 @@ fn sandbox(facts: &Facts) -> Value {
     };
     Value::record(
         [("profile", Value::from(profile)), ("tier", Value::from(tier)), ("network", Value::from(network))],
+        None,
+    )
+}
+
+fn mcp(facts: &Facts) -> Value {
+    let (server, standing) = facts.mcp.as_ref().map_or(("", "none"), |mcp| (&*mcp.server, &*mcp.standing));
+    let findings = facts.mcp.iter().flat_map(|mcp| mcp.findings.iter().map(String::as_str));
+    Value::record(
+        [("server", Value::from(server)), ("standing", Value::from(standing)), ("findings", set(findings))],
         None,
     )
 }

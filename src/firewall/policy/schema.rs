@@ -33,14 +33,15 @@ pub(super) fn of_tools(tools: &[&Definition]) -> Result<Typed, PolicyError> {
         actions.entry(group).or_insert_with(|| json!({}));
     }
     for tool in tools {
-        let input = Record::of_parameters(&tool.parameters);
+        let typed = tool.upstream.as_ref().is_none_or(|foreign| foreign.typed);
+        let input = typed.then(|| Record::of_parameters(&tool.parameters)).flatten();
         let action = action(tool, &context, input.as_ref());
-        if actions.contains_key(tool.name) {
+        if actions.contains_key(&*tool.name) {
             let message = format!("the tool `{}` has the name of a group or of another tool; rename it", tool.name);
             return Err(Problem::of_file(STUB_NAME, message).into());
         }
-        actions.insert(tool.name.to_owned(), action);
-        inputs.insert(tool.name.to_owned(), input);
+        actions.insert(tool.name.to_string(), action);
+        inputs.insert(tool.name.to_string(), input);
     }
     if let Some(object) = json.as_object_mut() {
         object.insert("actions".to_owned(), Value::Object(actions));
@@ -73,7 +74,11 @@ pub(super) fn groups(tool: &Definition) -> Vec<String> {
     };
     let shell = runs_command(tool).then_some("shell");
     let own = tool.groups.iter().copied().filter(|group| !["safe", "sensitive", "shell"].contains(group));
-    [sensitivity].into_iter().chain(shell).chain(own).map(str::to_owned).collect()
+    let mut groups: Vec<String> = [sensitivity].into_iter().chain(shell).chain(own).map(str::to_owned).collect();
+    if let Some(foreign) = &tool.upstream {
+        groups.extend(["mcp".to_owned(), format!("mcp__{}", foreign.server)]);
+    }
+    groups
 }
 
 pub(super) fn runs_command(tool: &Definition) -> bool {
@@ -95,7 +100,11 @@ fn action(tool: &Definition, context: &Value, input: Option<&Record>) -> Value {
         attributes.insert("input".to_owned(), input.to_cedar());
     }
     let files = names_paths(tool) || runs_command(tool);
-    let resources: &[&str] = if files { &["File", "Workspace"] } else { &["Workspace"] };
+    let resources: &[&str] = match &tool.upstream {
+        Some(_) => &["McpServer", "File"],
+        None if files => &["File", "Workspace"],
+        None => &["Workspace"],
+    };
     let groups: Vec<Value> = groups(tool).into_iter().map(|group| json!({ "id": group })).collect();
     json!({
         "memberOf": groups,

@@ -18,7 +18,16 @@ const ASK_1: Decision = Decision::Ask(Level::Operator);
 const ASK_2: Decision = Decision::Ask(Level::Reviewer);
 
 fn tool(name: &'static str, parameters: Value, sensitivity: Sensitivity) -> Definition {
-    Definition { name, description: "", parameters, sensitivity, groups: &[], subjects: &[], max_output: 1024 }
+    Definition {
+        name: name.into(),
+        description: "".into(),
+        parameters,
+        sensitivity,
+        groups: &[],
+        subjects: &[],
+        max_output: 1024,
+        upstream: None,
+    }
 }
 
 fn object(properties: Value, required: Value) -> Value {
@@ -102,6 +111,7 @@ fn facts() -> Facts {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        mcp: None,
         session: SessionFacts::default(),
         now: "2026-11-30T12:00:00.123456789Z".parse().unwrap(),
         notes: Vec::new(),

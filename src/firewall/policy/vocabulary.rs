@@ -97,6 +97,7 @@ fn vocabulary(attribute: &str) -> Option<fn(&str) -> bool> {
         "context.command.parse" => Some(|word| word == "none" || is::<Parse>(word)),
         "context.command.worst" => Some(|word| word == "none" || is::<Severity>(word)),
         "context.sandbox.tier" => Some(|word| word == "in-process" || is::<Tier>(word)),
+        "context.mcp.standing" => Some(|word| ["none", "pinned", "changed", "new"].contains(&word)),
         "context.origin" => Some(is::<Origin>),
         _ => None,
     }

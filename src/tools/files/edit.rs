@@ -21,9 +21,10 @@ const MOST_NAMED: usize = 10;
 /// `Edit`.
 pub fn edit() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "Edit",
+        name: "Edit".into(),
         description: "Replaces a text in a file. `old_string` must be the exact text, white space included, and must \
-            occur once, unless `replace_all` is set.",
+            occur once, unless `replace_all` is set."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -39,6 +40,7 @@ pub fn edit() -> Arc<dyn Tool> {
         groups: &["edit"],
         subjects: &[Subject::Path { argument: "path", access: Access::Write }],
         max_output: 8 * 1024,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }

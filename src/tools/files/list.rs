@@ -13,8 +13,9 @@ const MOST_ENTRIES: usize = 1_000;
 /// `ListDir`.
 pub fn list_dir() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "ListDir",
-        description: "Lists a directory: `name/` is a directory, `name@` a symbolic link, `name|` something special.",
+        name: "ListDir".into(),
+        description: "Lists a directory: `name/` is a directory, `name@` a symbolic link, `name|` something special."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -27,6 +28,7 @@ pub fn list_dir() -> Arc<dyn Tool> {
         groups: &[],
         subjects: &[Subject::Path { argument: "path", access: Access::Read }],
         max_output: 50 * 1024,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }

@@ -20,9 +20,10 @@ const FARTHEST: u64 = 1 << 30;
 /// `Read`.
 pub fn read() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "Read",
+        name: "Read".into(),
         description: "Reads a text file. Without `offset` and `limit` the whole file, up to 128 KB; a note below the \
-            text says how to go on. Files over 10 MB need `offset` or `limit`.",
+            text says how to go on. Files over 10 MB need `offset` or `limit`."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -37,6 +38,7 @@ pub fn read() -> Arc<dyn Tool> {
         groups: &[],
         subjects: &[Subject::Path { argument: "path", access: Access::Read }],
         max_output: MAX_OUTPUT,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }

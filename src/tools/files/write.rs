@@ -12,9 +12,10 @@ use crate::tools::{PathTool, arguments, count, done};
 /// `Write`.
 pub fn write() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "Write",
+        name: "Write".into(),
         description: "Writes a whole file: creates it, with the directories that are missing, or replaces it. To \
-            change a part of a file use Edit.",
+            change a part of a file use Edit."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -28,6 +29,7 @@ pub fn write() -> Arc<dyn Tool> {
         groups: &["edit"],
         subjects: &[Subject::Path { argument: "path", access: Access::Write }],
         max_output: 4 * 1024,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }

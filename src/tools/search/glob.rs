@@ -15,9 +15,10 @@ const MOST_FILES: usize = 1_000;
 /// `Glob`.
 pub fn glob() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "Glob",
+        name: "Glob".into(),
         description: "Finds files by a pattern such as `*.rs` (at any depth), `src/**/*.{ts,tsx}` or `docs/*`. What \
-            ignore files name is left out; directories are not listed.",
+            ignore files name is left out; directories are not listed."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -31,6 +32,7 @@ pub fn glob() -> Arc<dyn Tool> {
         groups: &[],
         subjects: &[Subject::Tree { argument: "path" }],
         max_output: 50 * 1024,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }

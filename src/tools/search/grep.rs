@@ -45,9 +45,10 @@ const DATA: &[&str] = &[
 /// `Grep`.
 pub fn grep() -> Arc<dyn Tool> {
     let definition = Definition {
-        name: "Grep",
+        name: "Grep".into(),
         description: "Searches file contents for a regular expression (Rust syntax, line by line). What ignore files \
-            name, binary files and protected files are left out.",
+            name, binary files and protected files are left out."
+            .into(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -65,6 +66,7 @@ pub fn grep() -> Arc<dyn Tool> {
         groups: &[],
         subjects: &[Subject::Tree { argument: "path" }],
         max_output: 50 * 1024,
+        upstream: None,
     };
     Arc::new(PathTool { definition, run })
 }
