@@ -33,4 +33,5 @@ pub mod registry;
 pub mod sandbox;
 pub mod state;
 pub mod tools;
+pub mod upstream;
 pub mod verdict;

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 pub use self::alias::aliases;
 pub use self::canonical::{CallError, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
-pub use self::definition::{Definition, Foreign, Sensitivity, Standing, Subject};
+pub use self::definition::{Confined, Definition, Foreign, Sensitivity, Standing, Subject};
 pub use self::listing::{is_listed, listed};
 pub use self::near::nearest;
 pub use self::output::{ERROR_HINT, clip, with_hint};
@@ -43,6 +43,9 @@ pub struct Output {
     pub structured: Option<Value>,
     /// The tool ran and says that it failed (a command with a non-zero exit code, for one).
     pub is_error: bool,
+    /// A server's own result, with every field, where the tool is a server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Value>,
 }
 
 /// Why a cleared call could not do its work.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
+use tokio::sync::oneshot;
 
 use super::capture::Capture;
 use super::denials::{self, Denial};
@@ -55,6 +56,18 @@ pub struct Program {
     /// At most the profile's limit.
     pub timeout: Duration,
     pub streams: Streams,
+}
+
+/// A program that is spoken to while it runs. Its errors are kept for its outcome.
+#[derive(Debug)]
+pub struct Conversation {
+    /// The program's standard input.
+    pub input: OwnedFd,
+    /// The program's standard output.
+    pub output: OwnedFd,
+    /// Held while it shall run: dropped, it ends with all that it started.
+    pub alive: io::PipeWriter,
+    pub ended: oneshot::Receiver<Result<Outcome, LaunchError>>,
 }
 
 /// How a program ended.
@@ -132,7 +145,10 @@ impl Launcher {
     pub async fn run(self: &Arc<Self>, plan: Plan, program: Program) -> Result<Outcome, LaunchError> {
         let (watched, held) = io::pipe().map_err(|e| LaunchError::setup("make a pipe", &e))?;
         let launcher = Arc::clone(self);
-        let task = tokio::task::spawn_blocking(move || launcher.run_while(&plan, &program, Some(watched.as_fd())));
+        let task = tokio::task::spawn_blocking(move || {
+            let ends = |limit| Ends::make(program.streams, limit);
+            launcher.run_while(&plan, &program, Some(watched.as_fd()), &ends)
+        });
         let outcome = task.await.unwrap_or(Err(LaunchError::Lost));
         drop(held);
         outcome
@@ -140,21 +156,57 @@ impl Launcher {
 
     /// Runs a program, blocking this thread until its end.
     pub fn run_blocking(&self, plan: &Plan, program: &Program) -> Result<Outcome, LaunchError> {
-        self.run_while(plan, program, None)
+        self.run_while(plan, program, None, &|limit| Ends::make(program.streams, limit))
+    }
+
+    /// Starts a program to speak to. It has a thread of its own, because it may run for days.
+    ///
+    /// # Errors
+    ///
+    /// When there are no pipes or no thread for it. What goes wrong later is told by `ended`.
+    pub fn converse(self: &Arc<Self>, plan: Plan, arguments: Vec<String>) -> Result<Conversation, LaunchError> {
+        let setup = |error: io::Error| LaunchError::setup("make a pipe", &error);
+        let (watched, alive) = io::pipe().map_err(setup)?;
+        let (stdin, input) = io::pipe().map_err(setup)?;
+        let (output, stdout) = io::pipe().map_err(setup)?;
+        let (tell, ended) = oneshot::channel();
+        let launcher = Arc::clone(self);
+        let program = Program { arguments, timeout: plan.wall_limit(), streams: Streams::Capture };
+        let run = move || {
+            let ends = |limit| Ends::piped(stdin.try_clone()?.into(), stdout.try_clone()?.into(), limit);
+            let outcome = launcher.run_while(&plan, &program, Some(watched.as_fd()), &ends);
+            // Nobody may wait any more.
+            let _ = tell.send(outcome);
+        };
+        let thread = std::thread::Builder::new().name("conversation".to_owned()).spawn(run);
+        thread.map_err(|error| LaunchError::setup("start a thread", &error))?;
+        Ok(Conversation { input: input.into(), output: output.into(), alive, ended })
     }
 
     /// Runs a program while the other end of `alive` is held.
-    fn run_while(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
-        match self.try_run(plan, program, alive) {
+    fn run_while(
+        &self,
+        plan: &Plan,
+        program: &Program,
+        alive: Option<BorrowedFd<'_>>,
+        ends: &dyn Fn(usize) -> io::Result<Ends>,
+    ) -> Result<Outcome, LaunchError> {
+        match self.try_run(plan, program, alive, ends) {
             // What was prepared before this call does not know a file system that was mounted since.
             Err(LaunchError::Setup { step, .. }) if step == WORKSPACE_MOVED && self.forget_helper(plan) => {
-                self.try_run(plan, program, alive)
+                self.try_run(plan, program, alive, ends)
             }
             other => other,
         }
     }
 
-    fn try_run(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
+    fn try_run(
+        &self,
+        plan: &Plan,
+        program: &Program,
+        alive: Option<BorrowedFd<'_>>,
+        ends: &dyn Fn(usize) -> io::Result<Ends>,
+    ) -> Result<Outcome, LaunchError> {
         let (started, begun) = (Instant::now(), SystemTime::now());
         plan.make_caches().map_err(|e| LaunchError::setup("make the caches", &e))?;
         let scratch = match plan.tier().is_full() {
@@ -171,8 +223,7 @@ impl Launcher {
             .map_err(|e| LaunchError::setup("write the job", &e))?;
         let (control, far_control) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(|errno| LaunchError::setup("make a socket", &errno.into()))?;
-        let ends = Ends::make(program.streams, plan.output_limit())
-            .map_err(|e| LaunchError::setup("make the standard streams", &e))?;
+        let ends = ends(plan.output_limit()).map_err(|e| LaunchError::setup("make the standard streams", &e))?;
         let Ends { stdin, stdout, stderr, out, terminal } = ends;
         let mut descriptors = vec![file.as_fd(), far_control.as_fd(), plan.workspace_dir().as_fd()];
         descriptors.extend([stdout.as_fd(), stderr.as_fd()]);

@@ -48,6 +48,13 @@ impl Ends {
         }
     }
 
+    /// Input and output are these; at most `limit` bytes are kept of the errors.
+    pub fn piped(stdin: OwnedFd, stdout: OwnedFd, limit: usize) -> io::Result<Self> {
+        let (err, stderr) = io::pipe()?;
+        let out = [Stream::new(None, 0), Stream::new(Some(OwnedFd::from(err)), limit)];
+        Ok(Ends { stdin: Some(stdin), stdout, stderr: stderr.into(), out, terminal: None })
+    }
+
     fn pass_through(limit: usize) -> io::Result<Self> {
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
         let own = |stream: BorrowedFd<'_>| stream.try_clone_to_owned();

@@ -76,7 +76,7 @@ fn failed(message: impl Into<String>) -> ToolError {
 }
 
 fn done(text: impl Into<String>, structured: Value) -> Result<Output, ToolError> {
-    Ok(Output { text: text.into(), structured: Some(structured), is_error: false })
+    Ok(Output { text: text.into(), structured: Some(structured), is_error: false, raw: None })
 }
 
 impl From<HandleError> for ToolError {

@@ -152,7 +152,7 @@ fn output(outcome: &Outcome) -> Output {
         "stderr_dropped": outcome.stderr.dropped(),
         "elapsed_ms": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
     });
-    Output { text, structured: Some(structured), is_error }
+    Output { text, structured: Some(structured), is_error, raw: None }
 }
 
 /// What the record keeps of refusals and of what the command left: sentences, a guess called so.
