@@ -245,4 +245,6 @@ pub enum Change {
     PolicyFailed,
     PolicyLoaded,
     StageWeakened,
+    /// A person approved tools of a server behind the gateway.
+    ToolsPinned,
 }

@@ -10,6 +10,8 @@ use crate::call::Digest;
 use crate::config::Config;
 use crate::gateway::ground::{Base, Ground, RulesError};
 use crate::registry::Registry;
+use crate::upstream::{self, Pins, Upstreams};
+use crate::verdict::Finding;
 
 /// How many workspaces are kept ready. With more, all are made anew when their next call comes.
 const MOST_GROUNDS: usize = 64;
@@ -19,19 +21,47 @@ type Key = (PathBuf, String);
 
 pub(super) struct Rules {
     pub config: Arc<Config>,
+    /// The gateway's own tools, and those of the servers behind it.
+    pub registry: Arc<Registry>,
+    /// Servers' tools that cannot be offered, and why.
+    pub refused: Vec<Finding>,
     pub base: Base,
+    /// What the pins looked like that the tools were made of.
+    pins: Mutex<PinsStamp>,
     /// Made when a workspace's first call comes.
     grounds: Mutex<HashMap<Key, (Stamp, Arc<Ground>)>>,
 }
 
+/// See [`upstream::stamp`].
+type PinsStamp = Option<(u64, u64, i64, i64)>;
+
 impl Rules {
-    pub fn load(config: Config, registry: &Registry) -> Result<Self, RulesError> {
-        let base = Base::load(&config, registry)?;
-        Ok(Rules { config: Arc::new(config), base, grounds: Mutex::default() })
+    /// `own` are the gateway's own tools.
+    pub fn load(config: Arc<Config>, own: &Registry, servers: &Arc<Upstreams>) -> Result<Self, RulesError> {
+        let mut registry = own.clone();
+        let mut refused = Vec::new();
+        // Taken before the file is read: a change in between is seen by the next call.
+        let pins = upstream::stamp(&config.places.state);
+        if !config.file.upstreams.is_empty() {
+            refused = upstream::register(&mut registry, &config, &Pins::load(&config.places.state)?, servers);
+        }
+        let base = Base::load(&config, &registry)?;
+        let (registry, pins) = (Arc::new(registry), Mutex::new(pins));
+        Ok(Rules { config, registry, refused, base, pins, grounds: Mutex::default() })
+    }
+
+    /// Whether the pins are others by now than those that the tools were made of. Said once for each change.
+    pub fn is_repinned(&self) -> bool {
+        if self.config.file.upstreams.is_empty() {
+            return false;
+        }
+        let now = upstream::stamp(&self.config.places.state);
+        let mut seen = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *seen, now) != now
     }
 
     /// The rules for a workspace, made anew when what the workspace says has changed.
-    pub fn ground(&self, registry: &Registry, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
+    pub fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
         let key = (workspace.to_owned(), profile.to_owned());
         // Taken before the files are read: a change in between is seen by the next call.
         let stamp = Stamp::of(workspace, &self.config);
@@ -40,7 +70,7 @@ impl Rules {
         {
             return Ok(Arc::clone(ground));
         }
-        let ground = Arc::new(Ground::new(&self.base, &self.config, registry, workspace, profile)?);
+        let ground = Arc::new(Ground::new(&self.base, &self.config, &self.registry, workspace, profile)?);
         let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
         if grounds.len() >= MOST_GROUNDS {
             grounds.clear();

@@ -17,6 +17,7 @@ use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust}
 use crate::gateway::checked;
 use crate::registry::{Definition, Registry};
 use crate::sandbox::{Plan, PlanError, Profile, ProfileError, Profiles};
+use crate::upstream::PinsError;
 use crate::verdict::Severity;
 
 /// The rules of the installation, before any workspace's.
@@ -31,13 +32,19 @@ pub(super) struct Base {
 pub(super) struct Ground {
     pub firewall: Firewall,
     pub guard: Arc<Guard>,
+    pub registry: Arc<Registry>,
     pub profile: Arc<Profile>,
+    /// All there are here, for servers that run in others.
+    pub profiles: Profiles,
     pub surroundings: Surroundings,
     /// Absent where the workspace cannot be opened, which denies every call in it.
     pub resolver: Result<Resolver, GroundError>,
     /// The plans that were made, by working directory: making one looks at every path that the profile grants.
-    plans: Mutex<HashMap<PathBuf, Plan>>,
+    plans: Mutex<HashMap<Start, Plan>>,
 }
+
+/// Where a program starts, and whether it is a server behind the gateway: its name.
+pub(super) type Start = (PathBuf, Option<String>);
 
 /// How many plans of a ground are kept.
 const MOST_PLANS: usize = 64;
@@ -145,7 +152,7 @@ impl Ground {
     pub fn new(
         base: &Base,
         config: &Config,
-        registry: &Registry,
+        registry: &Arc<Registry>,
         workspace: &Path,
         profile: &str,
     ) -> Result<Self, RulesError> {
@@ -186,28 +193,30 @@ impl Ground {
                 exceptions: config.exceptions.iter().filter(here).cloned().collect(),
             },
             guard,
+            registry: Arc::clone(registry),
             profile,
+            profiles,
             resolver: Resolver::open(&surroundings, protection),
             surroundings,
             plans: Mutex::default(),
         })
     }
 
-    /// The confinement of programs that start in this directory, made by `make` when it is first asked for.
+    /// The confinement of programs that start so, made by `make` when it is first asked for.
     ///
     /// # Errors
     ///
     /// Those of `make`; they are not kept.
-    pub fn plan(&self, cwd: &Path, make: impl FnOnce() -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
+    pub fn plan(&self, start: Start, make: impl FnOnce() -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = plans.get(cwd) {
+        if let Some(plan) = plans.get(&start) {
             return Ok(plan.clone());
         }
         let plan = make()?;
         if plans.len() >= MOST_PLANS {
             plans.clear();
         }
-        plans.insert(cwd.to_owned(), plan.clone());
+        plans.insert(start, plan.clone());
         Ok(plan)
     }
 
@@ -257,6 +266,8 @@ pub enum RulesError {
     UnknownException { place: Place, rule: String },
     #[error(transparent)]
     Pack(#[from] PackError),
+    #[error(transparent)]
+    Pins(#[from] PinsError),
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error(transparent)]

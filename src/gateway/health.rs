@@ -28,7 +28,7 @@ impl Gateway {
     /// What `doctor` reports of the rules, and everything that stops this caller's calls.
     pub fn health(&self, caller: &Caller) -> Health {
         let rules = self.rules();
-        let mut health = of_configuration(&rules.config, &self.registry);
+        let mut health = of_configuration(&rules.config, &rules.registry);
         let base = &rules.base;
         health.warnings.extend(in_vain(&rules.config, caller));
         let mut summary = base.policies.summary();

@@ -8,6 +8,7 @@ mod health;
 mod prepare;
 mod record;
 mod report;
+mod servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +27,7 @@ pub(crate) use self::ground::{
 pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
+pub use self::servers::{Discovered, ServerError};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
@@ -35,6 +37,7 @@ use crate::firewall::{Approval, Cleared, Prepared, policy};
 use crate::registry::{self, Output, Registry, Sensitivity, Tool, ToolError};
 use crate::sandbox::{DEFAULT_PROFILE, Kernel};
 use crate::state::Sessions;
+use crate::upstream::Upstreams;
 use crate::verdict::{Decision, Finding, Severity, Verdict};
 
 /// The finding of a call that ran and whose end is not in the log.
@@ -42,7 +45,9 @@ pub const END_NOT_RECORDED: &str = "audit.end-not-recorded";
 
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
 pub struct Gateway {
-    registry: Registry,
+    /// The gateway's own tools.
+    own: Registry,
+    servers: Arc<Upstreams>,
     kernel: Kernel,
     /// Replaced as a whole by a reload; a call in progress keeps what it began with.
     rules: RwLock<Arc<Rules>>,
@@ -163,10 +168,12 @@ impl Gateway {
     ///
     /// As [`Gateway::open`].
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
-        let registry = crate::tools::all()?;
-        let rules = RwLock::new(Arc::new(Rules::load(config, &registry)?));
+        let own = crate::tools::all()?;
+        let servers = Arc::new(Upstreams::new(&config.places.state).map_err(crate::tools::SetupError::Launcher)?);
+        let rules = RwLock::new(Arc::new(Rules::load(Arc::new(config), &own, &servers)?));
         Ok(Gateway {
-            registry,
+            own,
+            servers,
             kernel,
             rules,
             state: OnceLock::new(),
@@ -187,7 +194,7 @@ impl Gateway {
         let state = self.state()?;
         state.reopen_log()?;
         let loaded = Config::load(old.config.places.clone()).map_err(OpenError::from);
-        match loaded.and_then(|config| Ok(Rules::load(config, &self.registry)?)) {
+        match loaded.and_then(|config| Ok(Rules::load(Arc::new(config), &self.own, &self.servers)?)) {
             Ok(rules) => {
                 let (was, is) = (old.configuration(), rules.configuration());
                 if was != is {
@@ -196,6 +203,9 @@ impl Gateway {
                 let after = rules.base.policies.hash();
                 state.control(Change::PolicyLoaded, "reloaded".to_owned(), before, Some(after))?;
                 let config = Arc::clone(&rules.config);
+                // A server that is configured otherwise is another one, and starts when it is called.
+                let left = |server: &str| config.file.upstreams.keys().any(|name| name.as_str() == server);
+                self.servers.retain(left);
                 *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
                 self.stale.store(false, Ordering::Relaxed);
                 // Tokens come last: who reads one may use it at once.
@@ -275,7 +285,7 @@ impl Gateway {
                 if by == By::Mode {
                     judged.verdict.notes.push(standing());
                 }
-                self.dispatch(state, *cleared, judged, cancelled).await
+                self.dispatch(state, &ground.registry, *cleared, judged, cancelled).await
             }
             Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
@@ -300,12 +310,13 @@ impl Gateway {
     async fn dispatch(
         &self,
         state: Arc<State>,
+        registry: &Registry,
         cleared: Cleared,
         mut judged: Judged,
         cancelled: impl Future<Output = ()> + Send + 'static,
     ) -> Outcome {
         let call = cleared.call().id.clone();
-        let Some(tool) = self.registry.get(&cleared.call().tool).cloned() else {
+        let Some(tool) = registry.get(&cleared.call().tool).cloned() else {
             let reason = "the tool went away while the call was judged; make the call again";
             let _ = state.not_run(&call, reason);
             judged.verdict.object(Finding::new("call.tool-gone", Severity::Deny, reason));
@@ -443,8 +454,14 @@ impl Gateway {
         Arc::clone(&self.rules().config)
     }
 
-    pub fn registry(&self) -> &Registry {
-        &self.registry
+    /// The tools there are: the gateway's own, and those of the servers behind it.
+    pub fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.rules().registry)
+    }
+
+    /// The servers behind the gateway.
+    pub fn servers(&self) -> &Arc<Upstreams> {
+        &self.servers
     }
 
     pub fn kernel(&self) -> &Kernel {
@@ -512,8 +529,11 @@ impl Gateway {
         let could = |name: &str| {
             policy::could_allow(&caller.principal, caller.origin.as_str(), name, &ground.firewall.policies)
         };
-        let offered = |tool: &&Arc<dyn Tool>| allowed(&tool.definition().name) && could(&tool.definition().name);
-        Ok(self.registry.all().filter(offered).cloned().collect())
+        let offered = |tool: &&Arc<dyn Tool>| {
+            let definition = tool.definition();
+            registry::is_listed(definition) && allowed(&definition.name) && could(&definition.name)
+        };
+        Ok(ground.registry.all().filter(offered).cloned().collect())
     }
 
     /// Where an approval stands.
@@ -628,11 +648,28 @@ impl Gateway {
     }
 
     fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
-        self.rules().ground(&self.registry, workspace, profile)
+        self.rules().ground(workspace, profile)
     }
 
+    /// The rules in force. Where people approved servers' tools meanwhile, or a server offers others, they are made anew;
+    /// where that fails the old ones stay, and calls say so.
     fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+        let rules = Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
+        if !rules.is_repinned() {
+            return rules;
+        }
+        match Rules::load(Arc::clone(&rules.config), &self.own, &self.servers) {
+            Ok(made) => {
+                let made = Arc::new(made);
+                *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&made);
+                made
+            }
+            Err(error) => {
+                tracing::warn!("the tools of servers cannot be loaded again: {error}");
+                self.stale.store(true, Ordering::Relaxed);
+                rules
+            }
+        }
     }
 
     fn state(&self) -> Result<Arc<State>, RecordError> {

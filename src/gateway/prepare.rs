@@ -11,14 +11,14 @@ use serde_json::json;
 use crate::call::{Call, Digest, Origin, Request};
 use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
-use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
+use crate::facts::{Facts, McpFacts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
 use crate::gateway::record::RecordError;
 use crate::gateway::{Caller, Gateway, RulesError};
-use crate::registry::{CallError, Definition, Subject};
-use crate::sandbox::{Host, Plan, PlanError};
+use crate::registry::{CallError, Confined, Definition, Foreign, Subject};
+use crate::sandbox::{Host, Plan, PlanError, Profile, ProfileError};
 use crate::state::{Sessions, StateDir};
 use crate::verdict::{Finding, Severity};
 
@@ -42,19 +42,19 @@ impl Gateway {
         if workspace != caller.workspace {
             rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| match e {
+        let ground = rules.ground(&workspace, &caller.profile).map_err(|e| match e {
             RulesError::Workspace { .. } => denied("call.workspace", &e),
             _ => denied("rules.unusable", &e),
         })?;
 
         let registry = match &caller.allowed_tools {
-            Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
-            None => &self.registry,
+            Some(allowed) => &ground.registry.filtered(allowed.iter().map(String::as_str)),
+            None => &ground.registry,
         };
         let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
             // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
-            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+            CallError::UnknownTool { name, known } if origin == Origin::Cli && ground.registry.has(&name) => {
                 let agent = caller.principal.agent.clone();
                 denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
             }
@@ -84,6 +84,20 @@ impl Gateway {
         };
         notes.extend(misplaced(&call, &ground, command.is_some()));
         let mut plan = None;
+        let foreign = definition.upstream.as_deref();
+        let mut confined = command.is_some().then(|| ground.profile.facts(&self.kernel));
+        if let Some(foreign) = foreign {
+            notes.extend(foreign.findings.iter().cloned());
+        }
+        if let Some(confinement) = foreign.and_then(|foreign| Some((foreign, foreign.confinement.as_ref()?))) {
+            match self.confine_server(&rules, &ground, confinement) {
+                Ok((made, profile)) => {
+                    confined = Some(profile.facts(&self.kernel));
+                    plan = Some(made);
+                }
+                Err(reason) => notes.push(reason),
+            }
+        }
         if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
             match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
@@ -100,24 +114,56 @@ impl Gateway {
         session.wrote = command.iter().flat_map(|command| &command.scripts).any(|script| script.wrote);
         let facts = Facts {
             sensitivity: definition.sensitivity,
-            sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
+            sandbox: confined,
             command,
             paths,
-            mcp: None,
+            mcp: foreign.map(mcp_facts),
             session,
             now: Timestamp::now(),
             notes,
         };
-        let digest = digest(&call, &facts, &handles, &ground, plan.as_ref());
+        let pin = foreign.map(|foreign| foreign.pin);
+        let digest = digest(&call, &facts, &handles, &ground, plan.as_ref(), pin);
         Ok((ground, Prepared { call, facts, handles, plan, digest }))
     }
 
     /// The confinement of programs that start where `here` says.
     pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
-        ground.plan(&here.cwd, || {
+        ground.plan((here.cwd.clone(), None), || {
             let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
             Plan::new(&ground.profile, &self.kernel, here, &host)
         })
+    }
+
+    /// The confinement of a server that is a program, which starts in the workspace's root.
+    pub(super) fn confine_server(
+        &self,
+        rules: &Rules,
+        ground: &Ground,
+        (foreign, confined): (&Foreign, &Confined),
+    ) -> Result<(Plan, Arc<Profile>), Finding> {
+        self.server_plan(rules, ground, &foreign.server, confined).map_err(|error| {
+            let message = format!("the server `{}` cannot be confined: {error}", foreign.server);
+            Finding::new("sandbox.no-plan", Severity::Deny, message)
+        })
+    }
+
+    pub(super) fn server_plan(
+        &self,
+        rules: &Rules,
+        ground: &Ground,
+        server: &str,
+        confined: &Confined,
+    ) -> Result<(Plan, Arc<Profile>), ConfineError> {
+        let profile = ground.profiles.named(&confined.profile)?;
+        let mut here = Surroundings { cwd: ground.workspace().to_owned(), ..ground.surroundings.clone() };
+        here.read_roots.extend(confined.read_roots.iter().cloned());
+        here.write_roots.extend(confined.write_roots.iter().cloned());
+        let plan = ground.plan((here.cwd.clone(), Some(server.to_owned())), || {
+            let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
+            Plan::new(&profile, &self.kernel, &here, &host)
+        })?;
+        Ok((plan, profile))
     }
 
     /// The session's history, without making a state directory for it.
@@ -194,6 +240,23 @@ fn misplaced(call: &Call, ground: &Ground, runs_command: bool) -> Option<Finding
     Some(Finding::new(MISPLACED, Severity::Deny, message))
 }
 
+fn mcp_facts(foreign: &Foreign) -> McpFacts {
+    McpFacts {
+        server: foreign.server.clone(),
+        standing: foreign.standing.as_str().to_owned(),
+        findings: foreign.findings.iter().map(|finding| finding.id.clone()).collect(),
+    }
+}
+
+/// Why a server cannot be confined.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfineError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+}
+
 fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
     definition.subjects.iter().find_map(|subject| match subject {
         Subject::Command { argument } => call.text(argument),
@@ -211,7 +274,14 @@ fn own_exposed(plan: &Plan) -> Option<Finding> {
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
 /// A path is bound by where it leads, not by its name alone.
-fn digest(call: &Call, facts: &Facts, handles: &Handles, ground: &Ground, plan: Option<&Plan>) -> Digest {
+fn digest(
+    call: &Call,
+    facts: &Facts,
+    handles: &Handles,
+    ground: &Ground,
+    plan: Option<&Plan>,
+    pin: Option<Digest>,
+) -> Digest {
     Digest::of_json(&json!({
         "tool": call.tool,
         "arguments": call.arguments,
@@ -225,5 +295,6 @@ fn digest(call: &Call, facts: &Facts, handles: &Handles, ground: &Ground, plan: 
         "scripts": facts.command.as_ref().map(|command| &command.scripts),
         "restrict_to_workspace": ground.firewall.restrict_to_workspace,
         "plan": plan.map(Plan::digest),
+        "pin": pin,
     }))
 }

@@ -27,14 +27,14 @@ pub(super) fn outcome(outcome: Outcome, answered: Option<&Approval>) -> Response
 
 fn ran(done: Done) -> Response {
     let Done { call, judged, result } = done;
-    let (text, structured, is_error) = match result {
-        Ok(output) => (output.text, output.structured, output.is_error),
+    let (text, structured, is_error, raw) = match result {
+        Ok(output) => (output.text, output.structured, output.is_error, output.raw),
         Err(ToolError::Setup(why)) => {
             let title = "The sandbox could not be set up; nothing ran";
             let problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "sandbox-setup", title, why);
             return problem.next("`portcullis doctor` says what is missing").with("call", call).into_response();
         }
-        Err(error) => (error.to_string(), None, true),
+        Err(error) => (error.to_string(), None, true, None),
     };
     let mut answer = Map::new();
     answer.insert("call".to_owned(), call.into());
@@ -44,6 +44,9 @@ fn ran(done: Done) -> Response {
     answer.insert("output".to_owned(), text.into());
     answer.insert("structured".to_owned(), structured.unwrap_or_default());
     answer.insert("is_error".to_owned(), is_error.into());
+    if let Some(raw) = raw {
+        answer.insert("result".to_owned(), raw);
+    }
     Json(Value::Object(answer)).into_response()
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn list(
     // A person sees them all, an agent those that it could be allowed.
     let offered = daemon.look(move |gateway| match caller {
         Some(caller) => gateway.offers(&caller),
-        None => Ok(gateway.registry().all().cloned().collect()),
+        None => Ok(gateway.registry().all().cloned().collect::<Vec<_>>()),
     });
     let offered = offered.await?.map_err(|error| Problem::unavailable(error.to_string()))?;
     let tools: Vec<Value> = offered
@@ -68,7 +68,8 @@ pub(super) async fn list(
                 "description": definition.description,
                 "parameters": definition.parameters,
                 "sensitivity": definition.sensitivity,
-                "source": "built-in",
+                "source": definition.upstream.as_ref().map_or("built-in", |foreign| &foreign.server),
+                "standing": definition.upstream.as_ref().map(|foreign| foreign.standing.as_str()),
                 "aliases": aliases(&definition.name).collect::<Vec<_>>(),
                 "route": format!("/api/tools/{}/execute", definition.name),
             })

@@ -7,7 +7,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
-use crate::gateway::{Asks, Done, Judged};
+use crate::gateway::{Asks, Done, END_NOT_RECORDED, Judged};
 use crate::registry::ToolError;
 use crate::verdict::{Decision, Finding, Severity, Stage, Verdict};
 
@@ -16,6 +16,27 @@ pub(super) const KEY: &str = "portcullis";
 
 /// A call that ran, with the tool's own answer.
 pub(super) fn done(done: &Done) -> CallToolResult {
+    of_server(done).unwrap_or_else(|| of_tool(done))
+}
+
+/// The answer of a server behind the gateway, as it is. None where it gave none, or one that the protocol does not have.
+fn of_server(done: &Done) -> Option<CallToolResult> {
+    let raw = done.result.as_ref().ok()?.raw.clone()?;
+    let mut result: CallToolResult = serde_json::from_value(raw).ok()?;
+    // Its own words under our key could look like a decision of ours.
+    let said = json!({ "decision": "allow", "call": done.call });
+    result.meta.get_or_insert_default().0.insert(KEY.to_owned(), said);
+    if let Some(finding) = unrecorded(done) {
+        result.content.push(ContentBlock::text(format!("[{}]", finding.message)));
+    }
+    Some(result)
+}
+
+fn unrecorded(done: &Done) -> Option<&Finding> {
+    done.judged.verdict.notes.iter().find(|finding| finding.id == END_NOT_RECORDED)
+}
+
+fn of_tool(done: &Done) -> CallToolResult {
     let mut said = json!({ "decision": "allow", "call": done.call });
     let (text, structured, is_error) = match &done.result {
         Ok(output) => (output.text.clone(), output.structured.clone(), output.is_error),
@@ -29,8 +50,7 @@ pub(super) fn done(done: &Done) -> CallToolResult {
             (error.to_string(), None, true)
         }
     };
-    let unrecorded = done.judged.verdict.notes.iter().find(|finding| finding.id == "audit.end-not-recorded");
-    let text = unrecorded.map_or(text.clone(), |finding| format!("{text}\n[{}]", finding.message));
+    let text = unrecorded(done).map_or(text.clone(), |finding| format!("{text}\n[{}]", finding.message));
     result(text, structured, is_error, said)
 }
 

@@ -63,6 +63,7 @@ impl Registry {
         let Request { tool, arguments, cwd, principal, origin, caller_id } = request;
         let arguments = bounded(arguments, &tool)?;
         let (tool, arguments) = alias::resolve(tool, arguments)?;
+        let tool = self.by_original(&tool).map(str::to_owned).unwrap_or(tool);
         let Some(entry) = self.tools.get(tool.as_str()) else {
             let known = self.names().map(str::to_owned).collect();
             return Err(CallError::UnknownTool { name: printable(&tool), known });

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::call::Digest;
 pub use crate::call::Sensitivity;
+use crate::config::Stdio;
 use crate::facts::path::Access;
 use crate::verdict::Finding;
 
@@ -57,6 +58,17 @@ pub struct Confined {
     /// Directories besides those that all programs may use.
     pub read_roots: Vec<PathBuf>,
     pub write_roots: Vec<PathBuf>,
+}
+
+impl Confined {
+    /// As the server's configuration says.
+    pub fn of(stdio: &Stdio) -> Self {
+        Confined {
+            profile: stdio.profile.clone(),
+            read_roots: stdio.read_roots.clone(),
+            write_roots: stdio.write_roots.clone(),
+        }
+    }
 }
 
 /// Where a server's tool stands with the people who approve it.

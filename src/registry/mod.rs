@@ -126,6 +126,18 @@ impl Registry {
         self.tools.contains_key(name)
     }
 
+    /// The tool of a server that is meant by the name that it has there: where that is no tool's own name, and one server
+    /// alone has it.
+    pub fn by_original(&self, name: &str) -> Option<&str> {
+        if self.has(name) {
+            return None;
+        }
+        let of = |entry: &Entry| entry.tool.definition().upstream.as_ref().is_some_and(|f| f.original == name);
+        let mut found = self.tools.iter().filter(|(_, entry)| of(entry)).map(|(name, _)| &**name);
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
+    }
+
     /// Every tool, in the order of their names.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values().map(|entry| &entry.tool)

@@ -148,11 +148,7 @@ impl Known<'_> {
 
     fn foreign(&self, findings: Vec<Finding>, typed: bool) -> Foreign {
         let confinement = match &self.upstream.reach {
-            Reach::Stdio(stdio) => Some(Confined {
-                profile: stdio.profile.clone(),
-                read_roots: stdio.read_roots.clone(),
-                write_roots: stdio.write_roots.clone(),
-            }),
+            Reach::Stdio(stdio) => Some(Confined::of(stdio)),
             Reach::Http(_) => None,
         };
         Foreign {
