@@ -67,7 +67,7 @@ pub enum Command {
     },
     /// Write a commented configuration to start from.
     Init(InitArgs),
-    /// Serve the tools to an agent that speaks MCP, over standard input and output.
+    /// Serve the tools to an agent that speaks MCP, over standard input and output; and the MCP servers behind the gateway.
     Mcp(McpArgs),
     /// Run a program confined, without the gate.
     Sandbox {
@@ -406,6 +406,116 @@ pub struct McpArgs {
 pub enum McpCommand {
     /// Serve one client; the same as without a subcommand.
     Serve(McpServeArgs),
+    /// List the servers behind the gateway.
+    List(McpServersArgs),
+    /// List the tools of the servers behind the gateway, and what is noticed of them.
+    Tools {
+        /// One server's alone.
+        server: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a server: shows its command, asks it for its tools, and approves them.
+    Add(McpAddArgs),
+    /// Add the servers of another program's configuration (`mcpServers`, or VS Code's `servers`).
+    Import(McpImportArgs),
+    /// Remove a server, and what was approved of it.
+    Remove { server: String },
+    /// Ask a server for its tools, and approve what is new or changed.
+    Pin(McpPinArgs),
+    /// Show what a server changed, without asking it.
+    Diff {
+        server: String,
+        /// These tools alone.
+        tools: Vec<String>,
+    },
+    /// Approve what is known to wait, without asking the server.
+    Approve(McpPinArgs),
+    /// Start or reach each server, and say how it is.
+    Doctor {
+        /// One server alone.
+        server: Option<String>,
+        /// The workspace that it runs in [default: the agent's, else the current directory].
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        workspace: Option<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct McpServersArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct McpAddArgs {
+    /// Its name: its tools are called mcp__NAME__TOOL.
+    pub name: String,
+    /// The address of a server that speaks streamable HTTP.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "profile", "read_root", "shared"])]
+    pub url: Option<String>,
+    /// A header for every request, or only its name where the variable of that name has the value.
+    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    pub header: Vec<String>,
+    /// A variable for the server, or only its name to pass the gateway's own on.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// The sandbox profile [default: mcp-server].
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// A directory that the server may read, besides what its profile grants.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub read_root: Vec<PathBuf>,
+    /// One process for all agents of a workspace.
+    #[arg(long)]
+    pub shared: bool,
+    /// The workspace in which it is asked for its tools [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Ask nothing: run it, and approve what it offers.
+    #[arg(long)]
+    pub yes: bool,
+    /// The program and its arguments.
+    #[arg(last = true, required_unless_present = "url")]
+    pub command: Vec<String>,
+}
+
+impl McpAddArgs {
+    /// For whom the server is asked.
+    pub fn who(&self) -> Who {
+        Who { workspace: self.workspace.clone(), ..Who::default() }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct McpImportArgs {
+    /// The file, such as ~/.claude.json, .mcp.json or .cursor/mcp.json.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Only these servers, by the names that they get here.
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// The workspace in which they are asked for their tools [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Ask nothing: run them, and approve what they offer.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct McpPinArgs {
+    pub server: String,
+    /// These tools alone [default: all].
+    pub tools: Vec<String>,
+    /// The workspace in which it is asked for its tools [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Approve without asking.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Args, Debug)]

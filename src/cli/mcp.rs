@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::call::Origin;
 use crate::cli::args::{McpArgs, McpCommand, McpServeArgs, Who};
-use crate::cli::{Failure, STACK, asked, exit};
+use crate::cli::{Failure, STACK, asked, exit, upstreams};
 use crate::config::Places;
 use crate::daemon::errand::Errand;
 use crate::mcp::{Patience, Server, Thin, stdio};
@@ -17,6 +17,17 @@ use crate::mcp::{Patience, Server, Thin, stdio};
 pub(super) fn run(args: McpArgs) -> Result<u8, Failure> {
     match args.command {
         Some(McpCommand::Serve(serve)) => self::serve(serve),
+        Some(McpCommand::List(args)) => upstreams::list(&args),
+        Some(McpCommand::Tools { server, json }) => upstreams::tools(server.as_deref(), json),
+        Some(McpCommand::Add(args)) => upstreams::add(args),
+        Some(McpCommand::Import(args)) => upstreams::import(&args),
+        Some(McpCommand::Remove { server }) => upstreams::remove(&server),
+        Some(McpCommand::Pin(args)) => upstreams::pin(&args),
+        Some(McpCommand::Approve(args)) => upstreams::approve(&args),
+        Some(McpCommand::Diff { server, tools }) => upstreams::diff(&server, &tools),
+        Some(McpCommand::Doctor { server, workspace }) => {
+            upstreams::doctor(server.as_deref(), &Who { workspace, ..Who::default() })
+        }
         None => self::serve(args.serve),
     }
 }

@@ -22,6 +22,7 @@ mod sandbox;
 mod screen;
 mod serve;
 mod tools;
+mod upstreams;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

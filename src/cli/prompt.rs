@@ -35,7 +35,7 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
         writeln!(err, "  a reviewer has to approve this: portcullis approvals grant {}", asks.pending.id)?;
         return Ok(Answered::Refused);
     }
-    if yes(&mut err, File::open("/dev/tty")?)? {
+    if yes(&mut err, File::open("/dev/tty")?, "Run it once?")? {
         gate.answer(&asks.pending.id, &Answer::Grant)?;
         return Ok(Answered::Granted);
     }
@@ -43,8 +43,9 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
     Ok(Answered::Refused)
 }
 
-fn yes(err: &mut impl Write, terminal: File) -> io::Result<bool> {
-    write!(err, "Run it once? [y/N] ")?;
+/// Asks a question at the terminal.
+pub(super) fn yes(err: &mut impl Write, terminal: File, question: &str) -> io::Result<bool> {
+    write!(err, "{question} [y/N] ")?;
     err.flush()?;
     // What was typed before the question was there does not answer it.
     tcflush(&terminal, FlushArg::TCIFLUSH)?;
@@ -85,7 +86,7 @@ mod tests {
             let (mut person, terminal) = (File::from(pty.master), File::from(pty.slave));
             person.write_all(if expected { b"n\n" } else { b"y\n" }).unwrap();
             std::thread::sleep(Duration::from_millis(50));
-            let asking = std::thread::spawn(move || yes(&mut Vec::new(), terminal).unwrap());
+            let asking = std::thread::spawn(move || yes(&mut Vec::new(), terminal, "Run it once?").unwrap());
             while !asking.is_finished() {
                 std::thread::sleep(Duration::from_millis(200));
                 person.write_all(said.as_bytes()).unwrap();

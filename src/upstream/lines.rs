@@ -192,7 +192,7 @@ impl Shared {
             // A server that does not read has no answers.
             Incoming::Request(reply) => drop(out.try_send(reply.to_string().into_bytes())),
             Incoming::Notification(method) => {
-                if method == "notifications/tools/list_changed" {
+                if method == wire::TOOLS_CHANGED {
                     self.changed.store(true, Ordering::Relaxed);
                 }
             }

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! configuration ─┐
-//! pins.lock ─────┴─► tools() ─► registry ─► the gate ─► UpstreamTool ─► Upstreams (pool) ─► Session ─► Lines
+//! pins.lock ─────┴─► tools() ─► registry ─► the gate ─► UpstreamTool ─► Upstreams (pool) ─► Session ─► Lines, Http
 //! ```
 //!
 //! What a tool is comes from [`Pins`], never from the server that runs: a server that is down, or that redefines a tool,
 //! changes no policy and no list. [`Upstreams`] holds the servers that run; a call goes out only where the server defines
 //! the tool as it was judged. Messages are JSON as the server wrote it ([`wire`](self)): no field is lost.
 
+mod http;
 mod lines;
 mod lints;
 mod names;

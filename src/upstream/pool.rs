@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::http::Http;
 use super::lines::Lines;
 use super::pins::{Pins, PinsError, ServerPins};
-use super::session::{Listing, Session, SessionError};
+use super::session::{Listing, Session, SessionError, Way};
 use super::wire::RequestError;
 use crate::call::Digest;
 use crate::config::{Reach, Stdio, Upstream};
@@ -192,9 +193,12 @@ impl Upstreams {
                 let plan = whom.plan.ok_or(Begin::Unconfined)?;
                 tracing::debug!(server, "starting");
                 let lines = start(&self.launcher, plan, stdio)?;
-                Ok(Session::begin(lines, upstream.timeout).await?)
+                Ok(Session::begin(Way::Lines(lines), upstream.timeout).await?)
             }
-            Reach::Http(_) => Err(Begin::Unconfined),
+            Reach::Http(http) => {
+                let http = Http::new(http).map_err(SessionError::from)?;
+                Ok(Session::begin(Way::Http(Box::new(http)), upstream.timeout).await?)
+            }
         }
     }
 

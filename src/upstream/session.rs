@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::http::{Http, HttpError};
 use super::lines::{Lines, StartError};
 use super::wire::RequestError;
 use crate::call::Digest;
@@ -15,6 +16,8 @@ const REVISION: &str = "2025-11-25";
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", REVISION];
 /// How long a server has until it can take calls.
 const START: Duration = Duration::from_secs(30);
+/// How long a list of tools is trusted: not every server says when it changes.
+const FRESH: Duration = Duration::from_secs(60);
 /// The most tools of one server, and the most pages in which it may list them.
 pub const MOST_TOOLS: usize = 2_000;
 const MOST_PAGES: usize = 200;
@@ -23,12 +26,57 @@ pub const LARGEST_TOOL: usize = 256 << 10;
 
 /// A server that takes calls.
 pub(super) struct Session {
-    lines: Lines,
+    way: Way,
     patience: Duration,
     /// What it said of itself.
     pub about: Value,
     pub since: Instant,
     tools: Mutex<Listing>,
+    /// When it listed them last.
+    listed: Mutex<Instant>,
+}
+
+/// How the server is talked to.
+pub(super) enum Way {
+    Lines(Lines),
+    Http(Box<Http>),
+}
+
+impl Way {
+    async fn request(&self, method: &str, params: &Value, patience: Duration) -> Result<Value, RequestError> {
+        match self {
+            Way::Lines(lines) => lines.request(method, params, patience).await,
+            Way::Http(http) => http.request(method, params, patience).await,
+        }
+    }
+
+    fn notify(&self, method: &str, params: &Value) {
+        match self {
+            Way::Lines(lines) => lines.notify(method, params),
+            Way::Http(http) => http.notify(method, params),
+        }
+    }
+
+    fn agree(&self, revision: &str) {
+        match self {
+            Way::Lines(_) => {}
+            Way::Http(http) => http.agree(revision),
+        }
+    }
+
+    fn take_changed(&self) -> bool {
+        match self {
+            Way::Lines(lines) => lines.take_changed(),
+            Way::Http(http) => http.take_changed(),
+        }
+    }
+
+    fn ended(&self) -> Option<String> {
+        match self {
+            Way::Lines(lines) => lines.ended(),
+            Way::Http(http) => http.ended(),
+        }
+    }
 }
 
 /// A server's tools as it listed them, and what was left out of that.
@@ -43,6 +91,8 @@ pub struct Listing {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
     Start(#[from] StartError),
     #[error("a value that its configuration declares cannot be had: {0}")]
     Given(#[from] GivenError),
@@ -56,7 +106,7 @@ pub enum SessionError {
 
 impl Session {
     /// Begins a session: initializes it, and lists the server's tools.
-    pub async fn begin(lines: Lines, patience: Duration) -> Result<Self, SessionError> {
+    pub async fn begin(way: Way, patience: Duration) -> Result<Self, SessionError> {
         let failed = |step| move |error| SessionError::Request { step, error };
         let hello = json!({
             "protocolVersion": REVISION,
@@ -64,20 +114,21 @@ impl Session {
             "capabilities": {},
             "clientInfo": { "name": "portcullis", "version": env!("CARGO_PKG_VERSION") },
         });
-        let about = lines.request("initialize", &hello, START).await.map_err(failed("initialize"))?;
+        let about = way.request("initialize", &hello, START).await.map_err(failed("initialize"))?;
         let revision = about.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         if !REVISIONS.contains(&revision) {
             return Err(SessionError::Revision(revision.chars().take(40).flat_map(char::escape_debug).collect()));
         }
-        lines.notify("notifications/initialized", &json!({}));
-        let session = Session { lines, patience, about, since: Instant::now(), tools: Mutex::default() };
+        way.agree(revision);
+        way.notify("notifications/initialized", &json!({}));
+        let session = Session { way, patience, about, since: Instant::now(), tools: Mutex::default(), listed: Mutex::new(Instant::now()) };
         let listing = session.list(START).await.map_err(failed("tools/list"))?;
         *session.tools.lock().unwrap_or_else(PoisonError::into_inner) = listing;
         Ok(session)
     }
 
     pub fn ended(&self) -> Option<String> {
-        self.lines.ended()
+        self.way.ended()
     }
 
     /// The server's tools as it listed them last.
@@ -85,11 +136,14 @@ impl Session {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the server's list is another one by now: asks for it where the server said so.
+    /// Asks for the server's list again where it said that it is another one, or where it is not known any more. Whether it
+    /// was asked for.
     pub async fn refresh(&self) -> Result<bool, RequestError> {
-        if !self.lines.take_changed() {
+        let age = self.listed.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        if !self.way.take_changed() && age < FRESH {
             return Ok(false);
         }
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let listing = self.list(self.patience).await?;
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = listing;
         Ok(true)
@@ -104,7 +158,7 @@ impl Session {
     /// Calls a tool. The result is the server's own, with every field.
     pub async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, RequestError> {
         let params = json!({ "name": tool, "arguments": arguments });
-        self.lines.request("tools/call", &params, self.patience).await
+        self.way.request("tools/call", &params, self.patience).await
     }
 
     async fn list(&self, patience: Duration) -> Result<Listing, RequestError> {
@@ -114,7 +168,7 @@ impl Session {
         }
         let mut params = json!({});
         for _ in 0..MOST_PAGES {
-            let page = self.lines.request("tools/list", &params, patience).await?;
+            let page = self.way.request("tools/list", &params, patience).await?;
             let Some(tools) = page.get("tools").and_then(Value::as_array) else {
                 return Err(RequestError::Malformed("its list of tools has no `tools`".to_owned()));
             };

@@ -10,6 +10,8 @@ pub const LARGEST_MESSAGE: usize = 16 << 20;
 /// The most characters of a server's words that stand in an error.
 const MOST_SAID: usize = 1_000;
 
+/// The notification of a server whose tools are others now.
+pub(super) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// The code of JSON-RPC for a method that is not there.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -38,6 +40,12 @@ pub enum RequestError {
     Ended(String),
     #[error("the server's answer is no answer: {0}")]
     Malformed(String),
+    /// No connection came about.
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    /// Of HTTP.
+    #[error("the server answered with status {status}{why}{colon}{said}", colon = if said.is_empty() { "" } else { ": " })]
+    Status { status: u16, why: &'static str, said: String },
 }
 
 /// Reads one message.
