@@ -9,6 +9,7 @@ use crate::cli::{Failure, asked, exit, render};
 use crate::config::{Config, Places};
 use crate::daemon::running;
 use crate::gateway::{Caller, Gateway, Health};
+use crate::registry::Registry;
 use crate::sandbox::{Kernel, Profile};
 
 /// What could be found out. What could not is among the problems.
@@ -53,6 +54,7 @@ fn look(places: Places, args: &DoctorArgs) -> Result<Found, Failure> {
         }
         Ok(config) => match Gateway::open(config.clone()) {
             Err(error) => {
+                let registry = tools(&config, &registry);
                 let mut health = Health::of_unusable(&config, &registry);
                 if health.problems.is_empty() {
                     health.problems.push(error.to_string());
@@ -67,6 +69,7 @@ fn look(places: Places, args: &DoctorArgs) -> Result<Found, Failure> {
                         Found { config: Some(config), caller: Some(caller), ..nothing(health) }
                     }
                     Err(failure) => {
+                        let registry = tools(&config, &registry);
                         let mut health = Health::of_unusable(&config, &registry);
                         health.problems.push(failure.message);
                         Found { config: Some(config), ..nothing(health) }
@@ -81,6 +84,11 @@ fn look(places: Places, args: &DoctorArgs) -> Result<Found, Failure> {
         found.health.warnings.extend(found.daemon.as_ref().map(told));
     }
     Ok(found)
+}
+
+/// With the servers' tools, as far as those can be had.
+fn tools(config: &Config, own: &Registry) -> Registry {
+    crate::gateway::registry(config).unwrap_or_else(|_| own.clone())
 }
 
 fn report(out: &mut impl Write, found: &Found) -> io::Result<()> {

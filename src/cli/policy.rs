@@ -12,6 +12,8 @@ use crate::cli::{Failure, exit};
 use crate::config::Config;
 use crate::firewall::policy::{self, Problem, Report, Source, Trust};
 use crate::gateway;
+use crate::registry::Registry;
+use crate::tools::SetupError;
 
 pub(super) fn run(command: PolicyCommand) -> Result<u8, Failure> {
     match command {
@@ -21,7 +23,7 @@ pub(super) fn run(command: PolicyCommand) -> Result<u8, Failure> {
 
 fn check(paths: &[PathBuf], workspace: Option<PathBuf>, as_json: bool) -> Result<u8, Failure> {
     let report = match sources(paths, workspace) {
-        Ok(sources) => policy::check(sources, &gateway::definitions(&crate::tools::all()?)),
+        Ok(sources) => policy::check(sources, &gateway::definitions(&tools()?)),
         Err(SourcesError::Policy(error)) => Report { problems: error.problems, summary: None },
         Err(SourcesError::Other(failure)) => return Err(failure),
     };
@@ -47,6 +49,12 @@ fn check(paths: &[PathBuf], workspace: Option<PathBuf>, as_json: bool) -> Result
         None => writeln!(out, "the policies are NOT usable: {}", counted(report.problems.len(), "problem"))?,
     }
     Ok(code)
+}
+
+/// The tools that policies can speak of; where the configuration cannot be used, the gateway's own.
+fn tools() -> Result<Registry, SetupError> {
+    let all = Config::from_env().ok().and_then(|config| gateway::registry(&config).ok());
+    all.map_or_else(crate::tools::all, Ok)
 }
 
 enum SourcesError {

@@ -9,7 +9,7 @@ use crate::registry::Sensitivity;
 
 pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
     let config = Config::from_env()?;
-    let mut registry = crate::tools::all()?;
+    let mut registry = crate::gateway::registry(&config)?;
     if let Some(allowed) = config.agent(args.agent.as_deref())?.allowed_tools {
         registry = registry.filtered(allowed.iter().map(String::as_str));
     }

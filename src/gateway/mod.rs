@@ -27,6 +27,7 @@ pub(crate) use self::ground::{
 pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
+pub(crate) use self::servers::registry;
 pub use self::servers::{Discovered, ServerError};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
 use crate::audit::{Change, Finished};

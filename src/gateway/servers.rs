@@ -1,15 +1,33 @@
 //! The servers behind the gateway, for the people who add them and approve their tools.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::audit::Change;
 use crate::call::Digest;
-use crate::config::{Reach, UpstreamName};
+use crate::config::{Config, Reach, UpstreamName};
 use crate::gateway::prepare::ConfineError;
-use crate::gateway::{Caller, Gateway, RecordError, RulesError};
-use crate::registry::Confined;
-use crate::upstream::{Listing, Pins, PinsError, ServerPins, UpstreamError, Whom};
+use crate::gateway::{Caller, Gateway, OpenError, RecordError, RulesError};
+use crate::registry::{Confined, Registry};
+use crate::upstream::{Listing, Pins, PinsError, ServerPins, UpstreamError, Upstreams, Whom};
 use crate::verdict::Finding;
+
+/// The gateway's own tools and those that are pinned of the configured servers, where no gateway is open.
+///
+/// # Errors
+///
+/// When the tools cannot be set up, or the pins not be read.
+pub(crate) fn registry(config: &Config) -> Result<Registry, OpenError> {
+    let mut registry = crate::tools::all()?;
+    if !config.file.upstreams.is_empty() {
+        let state = &config.places.state;
+        let servers = Arc::new(Upstreams::new(state).map_err(crate::tools::SetupError::Launcher)?);
+        let pins = Pins::load(state).map_err(RulesError::from)?;
+        crate::upstream::register(&mut registry, config, &pins, &servers);
+    }
+    Ok(registry)
+}
 
 /// What a server says of itself, and how that stands with what is pinned.
 pub struct Discovered {

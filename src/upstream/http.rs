@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -183,7 +183,8 @@ impl Http {
 
     /// Reads messages until the answer.
     async fn stream(&self, id: u64, response: Response<Body>) -> Answer {
-        let mut events = SseStream::new(Limited::new(response.into_body(), LARGEST_STREAM));
+        let body = Limited::new(response.into_body(), LARGEST_STREAM).map_err(io::Error::other);
+        let mut events = std::pin::pin!(SseStream::new(body));
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| RequestError::Malformed(format!("its stream broke off: {error}")))?;
             let Some(data) = event.data else { continue };
@@ -308,7 +309,10 @@ fn is_public(ip: IpAddr) -> bool {
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
-    let special = matches!((a, b, c), (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _) | (240..=255, ..));
+    let special = matches!(
+        (a, b, c),
+        (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _) | (240..=255, ..)
+    );
     !(special
         || ip.is_private()
         || ip.is_loopback()
@@ -338,14 +342,45 @@ mod tests {
     #[test]
     fn only_public_addresses_are_public() {
         for address in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3",
-            "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.8", "240.0.0.1", "::1", "::", "fe80::1", "fc00::1",
-            "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::",
-            "2001:db8::1", "2001::1", "::7f00:1", "fec0::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "0.1.2.3",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.0.8",
+            "240.0.0.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "::7f00:1",
+            "fec0::1",
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
-        for address in ["1.1.1.1", "93.184.216.34", "100.63.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1", "2001:4860::1"] {
+        for address in [
+            "1.1.1.1",
+            "93.184.216.34",
+            "100.63.0.1",
+            "172.32.0.1",
+            "2606:4700::1111",
+            "::ffff:1.1.1.1",
+            "2001:4860::1",
+        ] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
     }

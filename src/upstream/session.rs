@@ -121,7 +121,14 @@ impl Session {
         }
         way.agree(revision);
         way.notify("notifications/initialized", &json!({}));
-        let session = Session { way, patience, about, since: Instant::now(), tools: Mutex::default(), listed: Mutex::new(Instant::now()) };
+        let session = Session {
+            way,
+            patience,
+            about,
+            since: Instant::now(),
+            tools: Mutex::default(),
+            listed: Mutex::new(Instant::now()),
+        };
         let listing = session.list(START).await.map_err(failed("tools/list"))?;
         *session.tools.lock().unwrap_or_else(PoisonError::into_inner) = listing;
         Ok(session)
