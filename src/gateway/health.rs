@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::config::{self, CONFIG, Config};
+use crate::config::{self, CONFIG, Config, Reach, UpstreamName};
 use crate::gateway::ground::{self, Base};
 use crate::gateway::{Caller, Gateway};
 use crate::registry::{Registry, nearest};
 use crate::sandbox::{Profile, Profiles};
+use crate::upstream::Pins;
 
 /// What `doctor` reports.
 #[derive(Debug, Default)]
@@ -93,6 +94,13 @@ fn of_configuration(config: &Config, registry: &Registry) -> Health {
     }
     if let Ok(profiles) = ground::profiles(config) {
         let named = config.file.agents.iter().filter_map(|agent| Some((Some(&agent.name), agent.profile.as_ref()?)));
+        let servers = config.file.upstreams.iter().filter_map(|(server, upstream)| match &upstream.reach {
+            Reach::Stdio(stdio) => Some((server, &stdio.profile)),
+            Reach::Http(_) => None,
+        });
+        for (server, profile) in servers {
+            problems.extend(profiles.named(profile).err().map(|error| format!("server `{server}`: {error}")));
+        }
         for (agent, name) in named.chain(config.file.profile.iter().map(|profile| (None, profile))) {
             let whose = agent.map(|agent| format!("agent `{agent}`: ")).unwrap_or_default();
             problems.extend(profiles.named(name).err().map(|error| format!("{whose}{error}")));
@@ -102,8 +110,28 @@ fn of_configuration(config: &Config, registry: &Registry) -> Health {
     let mut warnings = config.lapsed(Timestamp::now());
     warnings.extend(missing.map(|root| format!("the extra root {} is no directory", root.display())));
     warnings.extend(unread(config));
+    warnings.extend(servers(config));
     warnings.extend(replaced(config));
     Health { warnings, problems, ..Health::default() }
+}
+
+/// Servers of which a person has something to approve.
+fn servers(config: &Config) -> Vec<String> {
+    if config.file.upstreams.is_empty() {
+        return Vec::new();
+    }
+    let pins = match Pins::load(&config.places.state) {
+        Ok(pins) => pins,
+        Err(error) => return vec![error.to_string()],
+    };
+    let told = |name: &UpstreamName| match pins.of(name.as_str()) {
+        None => Some(format!("nothing is approved of server `{name}`: `portcullis mcp pin {name}` asks it for its tools")),
+        Some(pinned) if !pinned.is_settled() => {
+            Some(format!("server `{name}` has other tools than were approved: `portcullis mcp diff {name}` shows them"))
+        }
+        Some(_) => None,
+    };
+    config.file.upstreams.keys().filter_map(told).collect()
 }
 
 /// Profiles of the configuration that take the place of one that the gateway brings.

@@ -35,7 +35,8 @@ TOOLS = [
 def listed():
     tools = json.loads(json.dumps(TOOLS))
     try:
-        tools += json.load(open(os.path.join(os.getcwd(), "more-tools.json")))
+        for other in json.load(open(os.path.join(os.getcwd(), "tools.json"))):
+            tools = [known for known in tools if known["name"] != other["name"]] + [other]
     except OSError:
         pass
     if FAULT == "many":
