@@ -16,6 +16,7 @@ use crate::config::{Config, Reach, Upstream, UpstreamName};
 use crate::gateway::{Discovered, Gateway};
 use crate::registry::{Foreign, Standing};
 use crate::upstream::{Pins, ServerPins, prefixed};
+use crate::verdict::Severity;
 
 /// `mcp list`
 pub(super) fn list(args: &McpServersArgs) -> Result<u8, Failure> {
@@ -108,7 +109,8 @@ pub(super) fn tools(server: Option<&str>, as_json: bool) -> Result<u8, Failure> 
 }
 
 fn tell_findings(out: &mut impl Write, foreign: &Foreign) -> io::Result<()> {
-    for finding in &foreign.findings {
+    // The standing is told beside the name.
+    for finding in foreign.findings.iter().filter(|finding| finding.severity == Severity::Note) {
         writeln!(out, "         [{}] {}", finding.id, render::line(&finding.message))?;
     }
     Ok(())

@@ -125,7 +125,9 @@ fn servers(config: &Config) -> Vec<String> {
         Err(error) => return vec![error.to_string()],
     };
     let told = |name: &UpstreamName| match pins.of(name.as_str()) {
-        None => Some(format!("nothing is approved of server `{name}`: `portcullis mcp pin {name}` asks it for its tools")),
+        None => {
+            Some(format!("nothing is approved of server `{name}`: `portcullis mcp pin {name}` asks it for its tools"))
+        }
         Some(pinned) if !pinned.is_settled() => {
             Some(format!("server `{name}` has other tools than were approved: `portcullis mcp diff {name}` shows them"))
         }

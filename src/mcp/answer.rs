@@ -14,22 +14,25 @@ use crate::verdict::{Decision, Finding, Severity, Stage, Verdict};
 /// The key under which a result says what the gateway decided.
 pub(super) const KEY: &str = "portcullis";
 
-/// A call that ran, with the tool's own answer.
-pub(super) fn done(done: &Done) -> CallToolResult {
-    of_server(done).unwrap_or_else(|| of_tool(done))
+/// A call that ran, with the tool's own answer; and that answer whole, where it is a server's.
+pub(super) fn done(done: &Done) -> (CallToolResult, Option<Value>) {
+    match of_server(done) {
+        Some((result, raw)) => (result, Some(raw)),
+        None => (of_tool(done), None),
+    }
 }
 
 /// The answer of a server behind the gateway, as it is. None where it gave none, or one that the protocol does not have.
-fn of_server(done: &Done) -> Option<CallToolResult> {
+fn of_server(done: &Done) -> Option<(CallToolResult, Value)> {
     let raw = done.result.as_ref().ok()?.raw.clone()?;
-    let mut result: CallToolResult = serde_json::from_value(raw).ok()?;
+    let mut result: CallToolResult = serde_json::from_value(raw.clone()).ok()?;
     // Its own words under our key could look like a decision of ours.
     let said = json!({ "decision": "allow", "call": done.call });
     result.meta.get_or_insert_default().0.insert(KEY.to_owned(), said);
     if let Some(finding) = unrecorded(done) {
         result.content.push(ContentBlock::text(format!("[{}]", finding.message)));
     }
-    Some(result)
+    Some((result, raw))
 }
 
 fn unrecorded(done: &Done) -> Option<&Finding> {

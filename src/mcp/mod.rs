@@ -10,6 +10,7 @@ pub mod http;
 mod server;
 pub mod stdio;
 mod wait;
+mod whole;
 
 pub use self::behind::{Thin, ThinError};
 pub use self::server::Server;

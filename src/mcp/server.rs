@@ -19,6 +19,7 @@ use crate::mcp::answer;
 use crate::mcp::behind::{BUSY, Behind, Thin, Wanted};
 use crate::mcp::http::Head;
 use crate::mcp::wait::{self, Answer, Patience};
+use crate::mcp::whole::Original;
 
 /// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
 /// runtime's blocking pool.
@@ -119,7 +120,11 @@ impl Server {
             let wanted = Wanted { tool: tool.clone(), arguments: arguments.clone(), caller_id, turn };
             let cancel = context.ct.clone();
             let asks = match behind.call(wanted, async move { cancel.cancelled().await }).await? {
-                Outcome::Done(done) => return Ok(answer::done(&done)),
+                Outcome::Done(done) => {
+                    let (result, raw) = answer::done(&done);
+                    keep(&context.extensions, raw);
+                    return Ok(result);
+                }
                 Outcome::Denied(judged) => return Ok(answer::denied(&judged)),
                 Outcome::Asks(asks) => asks,
             };
@@ -146,6 +151,13 @@ impl Server {
     }
 }
 
+/// Keeps a result for whoever puts back what the library's types drop.
+fn keep(extensions: &Extensions, raw: Option<Value>) {
+    if let (Some(original), Some(raw)) = (extensions.get::<Original>(), raw) {
+        original.keep(raw);
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
@@ -162,9 +174,11 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params("the list has one page: leave `cursor` out", None));
         }
         let (behind, _) = self.behind(&context.extensions)?;
-        // What the library's types have no place for would be an error in the list of every other tool.
-        let offered = behind.offers().await?.into_iter().filter_map(|tool| serde_json::from_value::<Tool>(tool).ok());
-        let mut list = ListToolsResult::with_all_items(offered.collect());
+        // A tool that the protocol does not have would be an error in the list of all others.
+        let typed = |tool: Value| Some((serde_json::from_value::<Tool>(tool.clone()).ok()?, tool));
+        let (offered, raw): (Vec<Tool>, Vec<Value>) = behind.offers().await?.into_iter().filter_map(typed).unzip();
+        keep(&context.extensions, Some(json!({ "tools": raw })));
+        let mut list = ListToolsResult::with_all_items(offered);
         list.ttl_ms = Some(LIST_TTL_MS);
         // What is shown depends on who asks.
         list.cache_scope = Some(CacheScope::Private);

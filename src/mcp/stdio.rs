@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::mcp::Server;
+use crate::mcp::whole::Whole;
 
 /// The longest line that is read, in bytes.
 pub const LONGEST_LINE: usize = 4 << 20;
@@ -44,7 +45,7 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     tokio::pin!(stop);
     let running = tokio::select! {
-        begun = serve_server(server.clone(), Lines::new(input, output)) => match begun {
+        begun = serve_server(Whole(server.clone()), Lines::new(input, output)) => match begun {
             Ok(running) => running,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             // The other kinds would repeat what the client sent.

@@ -19,6 +19,9 @@ pub const DEEPEST_ARGUMENTS: usize = 64;
 /// What is wrong with the arguments is listed up to this many times.
 const MOST_PROBLEMS: usize = 10;
 
+/// Tools that are named where one is not there.
+const MOST_NAMES: usize = 40;
+
 /// Why a request is no call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
@@ -53,7 +56,12 @@ fn meant(name: &str, known: &[String]) -> String {
 }
 
 fn or_none(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let told = names.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MOST_NAMES);
+    if more == 0 { told } else { format!("{told} and {more} more") }
 }
 
 impl Registry {
@@ -65,7 +73,7 @@ impl Registry {
         let (tool, arguments) = alias::resolve(tool, arguments)?;
         let tool = self.by_original(&tool).map(str::to_owned).unwrap_or(tool);
         let Some(entry) = self.tools.get(tool.as_str()) else {
-            let known = self.names().map(str::to_owned).collect();
+            let known = self.listed_names();
             return Err(CallError::UnknownTool { name: printable(&tool), known });
         };
         let mut arguments = object(arguments, &tool)?;

@@ -147,6 +147,11 @@ impl Registry {
         self.tools.keys().map(Cow::as_ref)
     }
 
+    /// The names of the tools that clients are shown.
+    fn listed_names(&self) -> Vec<String> {
+        self.all().map(|tool| tool.definition()).filter(|d| is_listed(d)).map(|d| d.name.to_string()).collect()
+    }
+
     /// The definitions in the form of OpenAI's function calling.
     pub fn definitions(&self) -> Vec<Value> {
         let form = |definition: &Definition| {
@@ -159,12 +164,12 @@ impl Registry {
                 }
             })
         };
-        self.all().map(|tool| form(tool.definition())).collect()
+        self.all().map(|tool| tool.definition()).filter(|d| is_listed(d)).map(form).collect()
     }
 
     /// The definitions in the form of MCP's `tools/list`.
     pub fn mcp_definitions(&self) -> Vec<Value> {
-        self.all().map(|tool| listed(tool.definition())).collect()
+        self.all().map(|tool| tool.definition()).filter(|d| is_listed(d)).map(listed).collect()
     }
 
     /// The registry with those of its tools that are allowed. A name that it has not is no error.

@@ -60,7 +60,7 @@ pub(crate) fn register(
         }
         let others = known.iter().filter(|other| other.server != tool.server).map(|other| other.tool);
         let others = others.chain(own.iter().map(String::as_str));
-        let mut findings = lints::look(tool.shown(), others);
+        let mut findings = lints::look(tool.called(), others);
         let name = prefixed(tool.server, tool.tool);
         if let Some(other) = alike.get(name.as_str()) {
             let message = format!("the tool's name looks like that of `{other}`");
@@ -122,6 +122,11 @@ impl Known<'_> {
         self.pinned.or(self.offered).map_or(&Value::Null, |pin| &pin.definition)
     }
 
+    /// What the server has by now: what a call reaches, and what a person is asked about.
+    fn called(&self) -> &Value {
+        self.offered.or(self.pinned).map_or(&Value::Null, |pin| &pin.definition)
+    }
+
     fn standing(&self) -> Standing {
         match (self.pinned, self.offered) {
             (Some(_), None) => Standing::Pinned,
@@ -156,8 +161,7 @@ impl Known<'_> {
             server: self.server.to_owned(),
             original: self.tool.to_owned(),
             listed: self.shown().clone(),
-            // What is asked about, and sent to, is what the server has by now.
-            pin: self.offered.or(self.pinned).map_or_else(|| wire::digest(&Value::Null), |pin| pin.digest),
+            pin: wire::digest(self.called()),
             standing: self.standing(),
             findings,
             confinement,

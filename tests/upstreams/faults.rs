@@ -13,7 +13,7 @@ const FAULTS: &[(&str, &str, bool)] = &[
     ("endless", "more than 16 MiB", true),
     ("large", "more than 16 MiB", true),
     ("long-text", "truncated", false),
-    ("garbage", "2 lines that are no messages", true),
+    ("garbage", "lines that are no messages", true),
     ("no-result", "neither a result nor an error", true),
     ("twice", "first", false),
     ("errors", "hi", false),
@@ -28,7 +28,12 @@ fn a_fault_is_told_clearly_and_in_time() {
         let began = Instant::now();
         let ran = call(&world, "mcp__fx__echo", json!({ "text": "hi" }));
         let told = format!("{}{}", ran.stdout, ran.stderr);
-        println!("{fault:<10} {:>5} ms  exit {}  {}", began.elapsed().as_millis(), ran.code, told.lines().next().unwrap_or(""));
+        println!(
+            "{fault:<10} {:>5} ms  exit {}  {}",
+            began.elapsed().as_millis(),
+            ran.code,
+            told.lines().next().unwrap_or("")
+        );
         assert!(told.contains(said), "{fault}: {said} is not in: {}", &told[..told.len().min(2_000)]);
         assert_eq!(ran.code != 0, *is_error, "{fault}: {}", ran.code);
         assert!(began.elapsed() < Duration::from_secs(40), "{fault} took {:?}", began.elapsed());
@@ -40,7 +45,8 @@ fn a_fault_is_told_clearly_and_in_time() {
 fn a_server_that_does_not_start_says_why() {
     for (fault, said) in [("no-start", "cannot find my configuration"), ("many", "more than 2000 tools")] {
         let world = world();
-        let table = format!("[upstreams.fx]\ncommand = \"python3\"\nargs = [\"server.py\"]\nenv = {{ FAULT = \"{fault}\" }}\n");
+        let table =
+            format!("[upstreams.fx]\ncommand = \"python3\"\nargs = [\"server.py\"]\nenv = {{ FAULT = \"{fault}\" }}\n");
         world.write("config/portcullis.toml", table);
         let doctor = world.run(["mcp", "doctor"]);
         assert!(doctor.stdout.contains(said), "{fault}: {doctor:?}");

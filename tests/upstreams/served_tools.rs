@@ -32,7 +32,8 @@ fn servers(marker: &str) -> Vec<i32> {
 fn a_servers_tools_are_reached_over_rest_and_mcp_and_its_process_is_kept_and_ended() {
     let world = with_server("");
     let marker = format!("marker-{}", std::process::id());
-    let table = format!("[upstreams.fx]\ncommand = \"python3\"\nargs = [\"server.py\", \"{marker}\"]\ntimeout = \"5s\"\n");
+    let table =
+        format!("[upstreams.fx]\ncommand = \"python3\"\nargs = [\"server.py\", \"{marker}\"]\ntimeout = \"5s\"\n");
     world.write("config/portcullis.toml", table);
     let mut served = Served::start(&world);
 
