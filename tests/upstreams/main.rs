@@ -8,6 +8,8 @@
     reason = "a test stops where it cannot go on"
 )]
 
+#[path = "../mcp/client.rs"]
+mod client;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../served/mod.rs"]
@@ -15,6 +17,7 @@ mod served;
 
 mod faults;
 mod http;
+mod over_stdio;
 mod served_tools;
 
 use std::fs;

@@ -64,7 +64,7 @@ fn a_servers_tools_are_reached_over_rest_and_mcp_and_its_process_is_kept_and_end
             headers.push(("Mcp-Name", name));
         }
         let reply = served.ask("POST", "/mcp", &headers, body.to_string().as_bytes());
-        let text = String::from_utf8_lossy(&reply.body).into_owned();
+        let text = reply.body.clone();
         let data = text.lines().filter_map(|line| line.strip_prefix("data:")).find(|data| data.contains("result"));
         serde_json::from_str::<Value>(data.unwrap_or(&text)).unwrap_or_else(|error| panic!("{error}: {text}"))
     };
