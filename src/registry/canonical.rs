@@ -22,7 +22,7 @@ const MOST_PROBLEMS: usize = 10;
 /// Why a request is no call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    #[error("there is no tool `{name}`{} The tools are {}", meant(name, known), or_none(known))]
+    #[error("there is no tool `{name}`{}: the tools are {}", meant(name, known), or_none(known))]
     UnknownTool { name: String, known: Vec<String> },
     /// The tool is there, for others.
     #[error("the tool `{name}` is not among the allowed_tools of agent `{agent}`: those are {}", or_none(known))]
@@ -47,10 +47,8 @@ pub enum CallError {
 }
 
 fn meant(name: &str, known: &[String]) -> String {
-    match near::nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => format!(": did you mean `{near}`?"),
-        None => ".".to_owned(),
-    }
+    let near = near::nearest(name, known.iter().map(String::as_str));
+    near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
 }
 
 fn or_none(names: &[String]) -> String {
