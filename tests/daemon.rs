@@ -384,7 +384,7 @@ fn rules_change_while_it_runs_and_bad_ones_do_not_replace_good_ones() {
     assert_eq!(tools(), Some(1));
     assert!(records(&world, "control").iter().any(|r| r["change"] == "configuration-changed"));
     let local = served.get("/api/tools", &served.agent("local"));
-    assert_eq!(local.status, 200, "the built-in agent is always there: {local:?}");
+    assert_eq!(local.status, 403, "the built-in agent is there only where no other is: {local:?}");
 }
 
 #[test]
