@@ -87,6 +87,7 @@ fn facts() -> Facts {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        urls: Vec::new(),
         mcp: None,
         session: SessionFacts { calls: 17, denials: 1, tainted: false, wrote: false },
         now: jiff::Timestamp::UNIX_EPOCH,

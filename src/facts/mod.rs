@@ -5,6 +5,7 @@ pub mod command;
 pub mod path;
 pub mod scripts;
 mod surroundings;
+pub mod url;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ pub use self::surroundings::{Scope, Surroundings, normalise};
 use crate::call::Sensitivity;
 use crate::facts::command::CommandFacts;
 use crate::facts::path::PathFact;
+use crate::facts::url::UrlFact;
 use crate::sandbox::Tier;
 use crate::verdict::Finding;
 
@@ -29,6 +31,9 @@ pub struct Facts {
     /// Present where the tool runs a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxFacts>,
+    /// Every URL among the arguments of a tool that does not say what they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<UrlFact>,
     /// Present where the tool is one of an MCP server behind the gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpFacts>,

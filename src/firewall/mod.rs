@@ -142,7 +142,8 @@ fn guarded(stage: Stage, judge: impl FnOnce() -> Vec<Finding>) -> StageVerdict {
 }
 
 /// Findings that say that a bound was hit or a part could not be read, so that graver ones may be missing.
-const UNJUDGED: &[&str] = &["command.not-fully-analysed", "command.script-not-analysed", "path.not-fully-checked"];
+const UNJUDGED: &[&str] =
+    &["command.not-fully-analysed", "command.script-not-analysed", "path.not-fully-checked", "url.not-fully-checked"];
 
 /// What the principal's mode answers in advance: nothing where something that asks was left unjudged. It answers for
 /// what was seen, and whoever could exhaust a bound would choose what that is.

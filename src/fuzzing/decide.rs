@@ -235,6 +235,7 @@ fn facts(input: &mut Input<'_>) -> Facts {
         command: input.flag().then(|| command(input)),
         paths: input.several(5, path),
         sandbox: input.flag().then(|| sandbox(input)),
+        urls: Vec::new(),
         mcp: None,
         session: SessionFacts {
             calls: input.number(),

@@ -139,6 +139,7 @@ fn fixed(tool: &str) -> (Call, Facts) {
         command: None,
         paths: vec![path],
         sandbox: None,
+        urls: Vec::new(),
         mcp: None,
         session: SessionFacts { calls: 3, denials: 1, tainted: true, wrote: true },
         now: Timestamp::UNIX_EPOCH,

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::call::{Call, Digest, Origin, Request};
 use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
+use crate::facts::url;
 use crate::facts::{Facts, McpFacts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;
@@ -83,6 +84,11 @@ impl Gateway {
             }
         };
         notes.extend(misplaced(&call, &ground, command.is_some()));
+        let (urls, more) = if definition.subjects.is_empty() { url::urls(&call.arguments) } else { Default::default() };
+        if more {
+            let message = format!("the call holds more than {} URLs, and the rest was not looked at", url::MOST_URLS);
+            notes.push(Finding::new("url.not-fully-checked", Severity::Warn, message));
+        }
         let mut plan = None;
         let foreign = definition.upstream.as_deref();
         let mut confined = command.is_some().then(|| ground.profile.facts(&self.kernel));
@@ -117,6 +123,7 @@ impl Gateway {
             sandbox: confined,
             command,
             paths,
+            urls,
             mcp: foreign.map(mcp_facts),
             session,
             now: Timestamp::now(),

@@ -4,7 +4,7 @@
 //! not a name to where only this machine gets.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -28,6 +28,7 @@ use tower::Service;
 
 use super::wire::{self, Incoming, LARGEST_MESSAGE, RequestError, said_by_server};
 use crate::config::{self, GivenError};
+use crate::facts::url::is_public;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -299,91 +300,9 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// Whether an address is one of the public network (the special purpose registries of IANA, RFC 6890).
-fn is_public(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => is_public_v6(ip),
-    }
-}
-
-fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let [a, b, c, _] = ip.octets();
-    let special = matches!(
-        (a, b, c),
-        (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..=19, _) | (240..=255, ..)
-    );
-    !(special
-        || ip.is_private()
-        || ip.is_loopback()
-        || ip.is_link_local()
-        || ip.is_documentation()
-        || ip.is_multicast())
-}
-
-fn is_public_v6(ip: Ipv6Addr) -> bool {
-    let v4 = |a: u16, b: u16| {
-        let ([a, b], [c, d]) = (a.to_be_bytes(), b.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match ip.segments() {
-        // Mapped and translated addresses are the ones inside.
-        [0, 0, 0, 0, 0, 0xffff, a, b] | [0x64, 0xff9b, 0, 0, 0, 0, a, b] | [0x2002, a, b, ..] => v4(a, b),
-        // Nothing else is public but 2000::/3, less what is set apart in it.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, ..] => false,
-        [first, ..] => first & 0xe000 == 0x2000,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_public_addresses_are_public() {
-        for address in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "0.1.2.3",
-            "224.0.0.1",
-            "255.255.255.255",
-            "198.18.0.1",
-            "192.0.0.8",
-            "240.0.0.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fc00::1",
-            "fd12::1",
-            "ff02::1",
-            "::ffff:127.0.0.1",
-            "::ffff:169.254.169.254",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "2001:db8::1",
-            "2001::1",
-            "::7f00:1",
-            "fec0::1",
-        ] {
-            assert!(!is_public(address.parse().unwrap()), "{address}");
-        }
-        for address in [
-            "1.1.1.1",
-            "93.184.216.34",
-            "100.63.0.1",
-            "172.32.0.1",
-            "2606:4700::1111",
-            "::ffff:1.1.1.1",
-            "2001:4860::1",
-        ] {
-            assert!(is_public(address.parse().unwrap()), "{address}");
-        }
-    }
 
     #[tokio::test]
     async fn a_name_that_leads_here_is_refused_unless_the_configuration_says_so() {

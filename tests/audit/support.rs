@@ -76,6 +76,7 @@ pub fn decided(id: &str, effective: Decision) -> Event {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        urls: Vec::new(),
         mcp: None,
         session: SessionFacts::default(),
         now: Timestamp::now(),

@@ -18,6 +18,7 @@ use cedar_policy_core::extensions::Extensions;
 use crate::call::{Call, Principal};
 use crate::facts::command::Parse;
 use crate::facts::path::{Access, PathFact};
+use crate::facts::url::UrlFact;
 use crate::facts::{Facts, Scope};
 use crate::firewall::policy::schema::{names_paths, reads_trees};
 use crate::firewall::policy::shape::{Record, Residue};
@@ -315,6 +316,7 @@ fn context(call: &Call, facts: &Facts) -> Result<Vec<(&'static str, Value)>, Str
         ("paths", paths(facts)),
         ("session", session),
         ("sandbox", sandbox(facts)),
+        ("urls", urls(facts)),
         ("mcp", mcp(facts)),
         ("origin", Value::from(call.origin.as_str())),
         ("now", now(facts)?),
@@ -388,6 +390,18 @@ fn sandbox(facts: &Facts) -> Value {
     };
     Value::record(
         [("profile", Value::from(profile)), ("tier", Value::from(tier)), ("network", Value::from(network))],
+        None,
+    )
+}
+
+fn urls(facts: &Facts) -> Value {
+    let distinct = |of: fn(&UrlFact) -> &str| set(facts.urls.iter().map(of).collect::<BTreeSet<_>>());
+    Value::record(
+        [
+            ("schemes", distinct(|url| &url.scheme)),
+            ("hosts", distinct(|url| &url.host)),
+            ("private", Value::from(facts.urls.iter().any(|url| url.private))),
+        ],
         None,
     )
 }

@@ -111,6 +111,7 @@ fn facts() -> Facts {
         command: None,
         paths: Vec::new(),
         sandbox: None,
+        urls: Vec::new(),
         mcp: None,
         session: SessionFacts::default(),
         now: "2026-11-30T12:00:00.123456789Z".parse().unwrap(),
