@@ -69,6 +69,8 @@ pub struct Upstream {
     pub tool_exclude: Patterns,
     /// How many of its tools policies see the arguments of.
     pub typed_tools: usize,
+    /// Whether its answers are vouched for: they do not taint a session.
+    pub trusted: bool,
 }
 
 /// How a server is reached.
@@ -252,6 +254,8 @@ struct Written {
     #[serde(default)]
     tool_exclude: Vec<String>,
     typed_tools: Option<usize>,
+    #[serde(default)]
+    trusted: bool,
 }
 
 impl TryFrom<Written> for Upstream {
@@ -262,6 +266,7 @@ impl TryFrom<Written> for Upstream {
         let tool_include = Patterns::new(written.tool_include.clone())?;
         let tool_exclude = Patterns::new(written.tool_exclude.clone())?;
         let typed_tools = written.typed_tools.unwrap_or(TYPED_TOOLS);
+        let trusted = written.trusted;
         let reach = match (written.command.is_some(), written.url.is_some()) {
             (true, false) => Reach::Stdio(stdio(written)?),
             (false, true) => Reach::Http(http(written)?),
@@ -270,7 +275,7 @@ impl TryFrom<Written> for Upstream {
                 return Err("a server needs a `command` (a program) or a `url` (streamable HTTP)".to_owned());
             }
         };
-        Ok(Upstream { reach, timeout, tool_include, tool_exclude, typed_tools })
+        Ok(Upstream { reach, timeout, tool_include, tool_exclude, typed_tools, trusted })
     }
 }
 

@@ -324,6 +324,8 @@ impl Gateway {
             return Outcome::Denied(judged);
         };
         let call_id = call.clone();
+        let session = cleared.call().principal.session.clone();
+        let untrusted = tool.definition().upstream.as_ref().is_some_and(|foreign| !foreign.trusted);
         let for_model = cleared.call().origin != Origin::Cli;
         let task = tokio::spawn(async move {
             let started = Instant::now();
@@ -342,6 +344,10 @@ impl Gateway {
                     Err(ToolError::Cancelled)
                 }
             };
+            if untrusted && let Err(error) = state.taint(&session) {
+                // What cannot be remembered as untrusted is not passed on.
+                result = Err(ToolError::Failed(format!("the call ran, and its result is held back: {error}")));
+            }
             let text = result.as_ref().map_or_else(ToString::to_string, |output| output.text.clone());
             let recorded = state.finished(Finished {
                 call_id,

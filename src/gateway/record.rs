@@ -128,6 +128,11 @@ impl State {
         let _ = self.sessions.count(&request.principal.session, Decision::Deny);
     }
 
+    /// Remembers that the session has read what nobody vouches for.
+    pub fn taint(&self, session: &str) -> Result<(), RecordError> {
+        Ok(self.sessions.taint(session)?)
+    }
+
     pub fn has_written(&self, agent: &str, path: &Path) -> Result<bool, RecordError> {
         Ok(self.sessions.has_written(agent, path)?)
     }

@@ -49,6 +49,8 @@ pub struct Foreign {
     pub confinement: Option<Confined>,
     /// Whether policies see the arguments.
     pub typed: bool,
+    /// Whether the operator vouches for what the server answers. Otherwise its answers taint the session.
+    pub trusted: bool,
 }
 
 /// How a server that is a program is confined.

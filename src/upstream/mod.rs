@@ -166,6 +166,7 @@ impl Known<'_> {
             findings,
             confinement,
             typed,
+            trusted: self.upstream.trusted,
         }
     }
 }

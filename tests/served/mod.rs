@@ -195,11 +195,30 @@ impl Connection {
             }
         }
         let mut reply = Reply { status, headers, body: String::new() };
+        if reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = self.chunks()?;
+            return Some(reply);
+        }
         let length = reply.header("content-length").map_or(0, |text| text.parse().expect("a length"));
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).ok()?;
         reply.body = String::from_utf8(body).expect("UTF-8");
         Some(reply)
+    }
+
+    fn chunks(&mut self) -> Option<String> {
+        let mut body = Vec::new();
+        loop {
+            let mut size = String::new();
+            self.stream.read_line(&mut size).ok()?;
+            let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("no chunk size: {size}"));
+            let mut chunk = vec![0; size + 2];
+            self.stream.read_exact(&mut chunk).ok()?;
+            if size == 0 {
+                return Some(String::from_utf8(body).expect("UTF-8"));
+            }
+            body.extend(chunk.get(..size)?);
+        }
     }
 }
 

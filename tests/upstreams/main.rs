@@ -8,6 +8,7 @@
     reason = "a test stops where it cannot go on"
 )]
 
+#[allow(dead_code, reason = "a part of it is used")]
 #[path = "../mcp/client.rs"]
 mod client;
 #[path = "../common/mod.rs"]
@@ -88,6 +89,23 @@ fn a_server_is_added_called_through_the_gate_and_removed() {
     assert_eq!(original.stdout, "by its own name\n", "{original:?}");
     let failed = call(&world, "mcp__fx__fail", json!({}));
     assert!(failed.code == 1 && failed.stdout.contains("did not work"), "{failed:?}");
+
+    // What a server says that nobody vouches for taints the session; so policies can ask for more from then on.
+    let policy = format!(
+        "{OPEN}\n@id(\"mine.taint\") @reason(\"after untrusted content\") forbid (principal, action == \
+        Action::\"ListDir\", resource) when {{ context.session.tainted }};\n@id(\"mine.urls\") @reason(\"no private places\") \
+        forbid (principal, action in Action::\"mcp\", resource) when {{ context.urls.private || context.urls.hosts.contains(\"evil.example\") }};"
+    );
+    world.write("config/policies/mine.cedar", policy);
+    assert_eq!(world.run(["run", "ListDir", "--session", "fresh"]).code, 0);
+    assert_eq!(world.run(["run", "mcp__fx__echo", "text=x", "--session", "fresh"]).code, 0);
+    let tainted = world.run(["run", "ListDir", "--session", "fresh"]);
+    assert!(tainted.code == 2 && tainted.stderr.contains("mine.taint"), "{tainted:?}");
+    for url in ["http://2130706433/", "https://EVIL.example./x"] {
+        let denied = call(&world, "mcp__fx__echo", json!({ "text": url }));
+        assert!(denied.code == 2 && denied.stderr.contains("mine.urls"), "{url}: {denied:?}");
+    }
+    assert_eq!(call(&world, "mcp__fx__echo", json!({ "text": "https://example.com" })).code, 0);
 
     // Paths among the arguments are judged like those of any tool.
     let outside = call(&world, "mcp__fx__read_file", json!({ "path": "/etc/passwd" }));
