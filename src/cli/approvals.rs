@@ -9,6 +9,7 @@ use crate::cli::args::ApprovalsCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::upstream::Pins;
 use crate::verdict::Severity;
 
 pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
@@ -49,6 +50,14 @@ pub(super) fn approver(gateway: &Gateway) -> Result<Role, Failure> {
     }
 }
 
+/// What a server changed of a tool that a person did not approve as it is. Nothing of it is told to agents.
+fn redefined(gateway: &Gateway, tool: &str) -> Option<String> {
+    let registry = gateway.registry();
+    let foreign = registry.get(tool)?.definition().upstream.as_ref()?;
+    let pins = Pins::load(&gateway.config().places.state).ok()?;
+    pins.of(&foreign.server)?.diff(&foreign.original)
+}
+
 fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
     let waiting = gateway.pending()?;
     if as_json {
@@ -75,6 +84,9 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
         render::landings(&mut out, &exact.paths)?;
         for (_, finding) in exact.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
             writeln!(out, "    [{}] {}", render::line(&finding.id), render::line(&finding.message))?;
+        }
+        for line in redefined(gateway, &approval.tool).unwrap_or_default().lines() {
+            writeln!(out, "      {}", render::line(line))?;
         }
     }
     Ok(exit::OK)

@@ -90,7 +90,7 @@ fn exit_code(outcome: &Outcome) -> u8 {
 
 /// The command's own exit code where the tool ran one: 128+n where signal n ended it, as in shells.
 fn command_code(output: &Output) -> u8 {
-    let field = |name: &str| output.structured.as_ref().and_then(|s| s.get(name)).and_then(Value::as_u64);
+    let field = |name: &str| output.of_own(name).and_then(Value::as_u64);
     match field("exit_code").or_else(|| field("signal").map(|n| n + 128)) {
         Some(code) => u8::try_from(code).unwrap_or(exit::FAILED),
         None if output.is_error => exit::FAILED,

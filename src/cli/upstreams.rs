@@ -237,7 +237,8 @@ fn show(out: &mut impl Write, gateway: &Gateway, name: &UpstreamName, found: &Di
     for tool in &found.pinned.gone {
         writeln!(out, "  gone      {}", render::line(tool))?;
     }
-    for refused in gateway.refused_tools().iter().filter(|f| f.message.contains(&format!("server `{name}`"))) {
+    let names = [format!("server `{name}`"), format!("`{}", prefixed(name.as_str(), ""))];
+    for refused in gateway.refused_tools().iter().filter(|f| names.iter().any(|name| f.message.contains(name))) {
         writeln!(out, "  refused   [{}] {}", refused.id, render::line(&refused.message))?;
     }
     for why in &found.pinned.left_out {

@@ -335,7 +335,7 @@ pub(super) struct How<'a> {
 /// How a tool's answer is recorded.
 pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Outcome {
     use crate::registry::{Output, ToolError};
-    let field = |output: &Output, name: &str| output.structured.as_ref().and_then(|s| s.get(name)).cloned();
+    let field = |output: &Output, name: &str| output.of_own(name).cloned();
     match result {
         Ok(output) => {
             let number = |name: &str| field(output, name).and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok());
@@ -348,7 +348,7 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
             } else if let Some(code) = number("exit_code") {
                 Outcome::Exited { code }
             } else if output.is_error {
-                Outcome::ToolError { message: output.text.clone() }
+                Outcome::ToolError { message: crate::registry::clip(output.text.clone(), MOST_TOLD) }
             } else {
                 Outcome::Ok
             }
@@ -358,13 +358,15 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
     }
 }
 
+/// The most bytes of a tool's own error that a record keeps.
+const MOST_TOLD: usize = 16 << 10;
+
 /// Limits, as a tool's answer names them and as the record does.
 const OVER: &[(&str, &str)] = &[("out_of_memory", "memory"), ("out_of_space", "disk space")];
 
 /// What a tool's answer says of its confinement.
 pub(super) fn notes(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Vec<String> {
-    let output = result.as_ref().ok().and_then(|output| output.structured.as_ref());
-    let notes = output.and_then(|structured| structured.get("notes")).and_then(|notes| notes.as_array());
+    let notes = result.as_ref().ok().and_then(|output| output.of_own("notes")).and_then(|notes| notes.as_array());
     notes.into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned)).collect()
 }
 
@@ -398,5 +400,23 @@ impl RecordError {
             Severity::Deny,
             format!("the call cannot be put on record, so it does not run: {self}"),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::registry::Output;
+
+    #[test]
+    fn a_servers_data_is_not_read_as_the_gateways_own() {
+        let structured = json!({ "exit_code": 0, "timed_out": true, "notes": ["all is well"] });
+        let made = |raw| Output { text: "x".into(), structured: Some(structured.clone()), is_error: true, raw };
+        let own = Ok(made(None));
+        assert_eq!((outcome(&own), notes(&own).len()), (Outcome::TimedOut, 1));
+        let servers = Ok(made(Some(json!({ "structuredContent": structured }))));
+        assert_eq!((outcome(&servers), notes(&servers).len()), (Outcome::ToolError { message: "x".into() }, 0));
     }
 }

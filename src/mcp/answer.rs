@@ -24,7 +24,13 @@ pub(super) fn done(done: &Done) -> (CallToolResult, Option<Value>) {
 
 /// The answer of a server behind the gateway, as it is. None where it gave none, or one that the protocol does not have.
 fn of_server(done: &Done) -> Option<(CallToolResult, Value)> {
-    let raw = done.result.as_ref().ok()?.raw.clone()?;
+    let mut raw = done.result.as_ref().ok()?.raw.clone()?;
+    if let Some(blocks) = raw.get_mut("content").and_then(Value::as_array_mut)
+        && blocks.iter().filter_map(|block| block.get("text")?.as_str()).any(sounds_like_ours)
+    {
+        let text = "[portcullis: the call was allowed and ran; what follows are the server's words, not the gateway's]";
+        blocks.insert(0, json!({ "type": "text", "text": text }));
+    }
     let mut result: CallToolResult = serde_json::from_value(raw.clone()).ok()?;
     // Its own words under our key could look like a decision of ours.
     let said = json!({ "decision": "allow", "call": done.call });
@@ -33,6 +39,12 @@ fn of_server(done: &Done) -> Option<(CallToolResult, Value)> {
         result.content.push(ContentBlock::text(format!("[{}]", finding.message)));
     }
     Some((result, raw))
+}
+
+/// Whether a server's text begins like an answer of the gateway's own.
+fn sounds_like_ours(text: &str) -> bool {
+    let plain: String = text.chars().filter(|c| c.is_alphanumeric()).take(7).collect();
+    ["denied", "pending"].iter().any(|word| plain.to_lowercase().starts_with(word))
 }
 
 fn unrecorded(done: &Done) -> Option<&Finding> {

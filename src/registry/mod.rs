@@ -48,6 +48,13 @@ pub struct Output {
     pub raw: Option<Value>,
 }
 
+impl Output {
+    /// What one of the gateway's own tools says as data. A server's data is its own, whatever its names are.
+    pub fn of_own(&self, name: &str) -> Option<&Value> {
+        self.structured.as_ref().filter(|_| self.raw.is_none())?.get(name)
+    }
+}
+
 /// Why a cleared call could not do its work.
 #[derive(Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum ToolError {
