@@ -6,6 +6,8 @@ use crate::registry::{Output, clip};
 
 /// The most bytes of a result, apart from its texts.
 const LARGEST_RESULT: usize = 8 << 20;
+/// Room for the mark of a text that is cut.
+const CUT: usize = 16;
 /// The most bytes of text that are passed on.
 pub const MOST_TEXT: usize = 256 << 10;
 
@@ -37,7 +39,8 @@ fn shown(block: &mut Value, left: &mut usize) -> String {
         _ => None,
     };
     if let Some(Value::String(text)) = text {
-        *text = clip(std::mem::take(text), *left);
+        // Where nothing is left, that something was cut is still said.
+        *text = clip(std::mem::take(text), (*left).max(CUT));
         *left = left.saturating_sub(text.len());
         return text.clone();
     }

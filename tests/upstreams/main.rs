@@ -97,9 +97,9 @@ fn a_server_is_added_called_through_the_gate_and_removed() {
         forbid (principal, action in Action::\"mcp\", resource) when {{ context.urls.private || context.urls.hosts.contains(\"evil.example\") }};"
     );
     world.write("config/policies/mine.cedar", policy);
-    assert_eq!(world.run(["run", "ListDir", "--session", "fresh"]).code, 0);
+    assert_eq!(world.run(["run", "ListDir", "path=.", "--session", "fresh"]).code, 0);
     assert_eq!(world.run(["run", "mcp__fx__echo", "text=x", "--session", "fresh"]).code, 0);
-    let tainted = world.run(["run", "ListDir", "--session", "fresh"]);
+    let tainted = world.run(["run", "ListDir", "path=.", "--session", "fresh"]);
     assert!(tainted.code == 2 && tainted.stderr.contains("mine.taint"), "{tainted:?}");
     for url in ["http://2130706433/", "https://EVIL.example./x"] {
         let denied = call(&world, "mcp__fx__echo", json!({ "text": url }));
