@@ -110,6 +110,13 @@ impl Notes {
         self.paths.push(PathUse { path, access, span: Some(span) });
     }
 
+    /// The next site has names of files that nothing quotes.
+    pub fn splits(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.splits();
+        }
+    }
+
     pub fn partial(&mut self) {
         self.partial = true;
     }

@@ -2,7 +2,7 @@
 base=$1 number=$2
 PATH=$base/bin
 FUNCNEST=6
-LC_ALL=C
+LC_ALL=C.UTF-8
 BASH_ARGV0=bash
 unset -v OLDPWD
 export PATH HOME

@@ -113,11 +113,26 @@ impl Parser<'_> {
 
     /// Parts up to an unquoted byte that `stop` names, or to the end of the text.
     pub(crate) fn word_until(&mut self, quoting: Quoting, stop: fn(u8) -> bool) -> Result<Word> {
+        self.word_until_with(quoting, stop, false)
+    }
+
+    fn word_until_with(&mut self, quoting: Quoting, stop: fn(u8) -> bool, ansi: bool) -> Result<Word> {
         let start = self.pos;
         let mut out = Parts { in_double: quoting != Quoting::Plain, ..Parts::default() };
         while let Some(byte) = self.peek() {
             if stop(byte) {
                 break;
+            }
+            if ansi && self.ahead("'$'") {
+                // Quotes that are text.
+                out.literal.push_str("'$'");
+                self.pos += 3;
+                continue;
+            }
+            if ansi && byte == b'$' && self.byte(1) == Some(b'\'') {
+                self.pos += 1;
+                self.ansi_quoted(&mut out)?;
+                continue;
             }
             self.part(byte, quoting, &mut out)?;
         }
@@ -270,7 +285,15 @@ impl Parser<'_> {
         let open = self.pos;
         if self.eat("((") {
             match self.arithmetic(b')') {
-                Ok(word) if self.eat("))") => return Ok(Part::Arithmetic(Rc::new(word))),
+                Ok(word) if self.eat("))") => {
+                    // Where a `case` in it closes its patterns, bash takes them for the end: nobody knows the value.
+                    if self.text.get(open..self.pos).is_some_and(|text| text.contains("esac")) {
+                        let argument = Some(word);
+                        let open = Parameter { operator: "?unknown", argument, ..Parameter::default() };
+                        return Ok(Part::Parameter(Rc::new(open)));
+                    }
+                    return Ok(Part::Arithmetic(Rc::new(word)));
+                }
                 Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => return Err(limit),
                 _ => self.pos = open,
             }
@@ -479,6 +502,8 @@ impl Parser<'_> {
     }
 
     fn operands(&mut self, parameter: &mut Parameter, quoting: Quoting) -> Result<()> {
+        // `$'...'` is read there even in double quotes.
+        let ansi = quoting == Quoting::Double;
         let quoting = inner_quoting(quoting);
         let (stop, divider): (fn(u8) -> bool, Option<&str>) = match parameter.operator {
             "/" | "//" | "/#" | "/%" => (|b| b == b'}' || b == b'/', Some("/")),
@@ -488,7 +513,12 @@ impl Parser<'_> {
         // A pattern is alive in double quotes too: `"${x%.*}"`.
         let pattern = matches!(parameter.operator.as_bytes().first(), Some(b'#' | b'%' | b'/' | b'^' | b','));
         let argument = if pattern { Quoting::Plain } else { quoting };
-        parameter.argument = Some(self.word_until(argument, stop)?);
+        let start = self.pos;
+        parameter.argument = Some(self.word_until_with(argument, stop, ansi && !pattern)?);
+        let raw = self.text.get(start..self.pos).unwrap_or_default();
+        if ansi && !pattern && raw.contains(['{', '\'']) && is_odd(raw) {
+            parameter.operator = "?unknown";
+        }
         if let Some(divider) = divider
             && self.eat(divider)
         {
@@ -496,6 +526,15 @@ impl Parser<'_> {
         }
         Ok(())
     }
+}
+
+/// A word in `"${x:-...}"` that bash reads more than once: braces that are not a parameter's are expanded before all else,
+/// and what `$'...'` stands for is expanded again.
+fn is_odd(raw: &str) -> bool {
+    let bytes = raw.as_bytes();
+    let brace = |at: usize| bytes.get(at) == Some(&b'{') && (at == 0 || bytes.get(at - 1) != Some(&b'$'));
+    let again = |coded: &str| ansi_c(coded.split('\'').next().unwrap_or_default()).contains(['`', '$', '\\', '"']);
+    (0..bytes.len()).any(brace) || raw.split("$'").skip(1).any(again)
 }
 
 fn inner_quoting(quoting: Quoting) -> Quoting {

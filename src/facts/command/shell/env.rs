@@ -1,9 +1,11 @@
 //! What a shell knows at a point of the script.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::attributes::Attributes;
 use crate::facts::command::grammar::syntax::Command;
+use crate::facts::command::words::text::UNKNOWN;
 
 /// The state that subshells copy. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -13,9 +15,9 @@ pub(crate) struct Env {
     pub alternatives: Rc<HashMap<String, Vec<Value>>>,
     /// `declare -n`: names that stand for other names.
     pub references: Rc<HashMap<String, String>>,
+    /// What `declare` said of names.
+    pub attributes: Rc<HashMap<String, Attributes>>,
     /// What a name is as a function: several where branches left it different, `None` for no function.
-    /// `declare -i`: names whose values are expressions.
-    pub integers: Rc<BTreeSet<String>>,
     pub functions: Rc<HashMap<String, Vec<Option<Rc<Command>>>>>,
     pub aliases: Rc<HashMap<String, String>>,
     /// The working directory, as abstract text.
@@ -33,9 +35,15 @@ pub(crate) struct Env {
     pub mounts: Option<Rc<Vec<(String, String)>>>,
     /// Commands that run between others.
     pub debug: Rc<Vec<String>>,
+    /// None of them has run yet.
+    pub debug_fresh: bool,
     /// Commands that run when this shell ends.
     pub traps: Rc<Vec<String>>,
     pub expand_aliases: bool,
+    /// The shell goes by POSIX, as `sh` does.
+    pub posix: bool,
+    /// What runs when a function or a sourced script returns (`trap ... RETURN`).
+    pub on_return: Option<Rc<str>>,
     /// Variables that programs get.
     pub exported: Rc<HashSet<String>>,
     /// On another machine: what is read and run there is not this machine's.
@@ -66,7 +74,7 @@ impl Env {
             variables: Rc::default(),
             alternatives: Rc::default(),
             references: Rc::default(),
-            integers: Rc::default(),
+            attributes: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
             cwd,
@@ -77,8 +85,11 @@ impl Env {
             descriptors: Rc::default(),
             mounts: None,
             debug: Rc::default(),
+            debug_fresh: false,
             traps: Rc::default(),
             expand_aliases: false,
+            posix: false,
+            on_return: None,
             exported: Rc::default(),
             remote: false,
         }
@@ -120,8 +131,9 @@ impl Env {
 
     /// Another directory that the shell may be in.
     pub fn may_be_in(&mut self, cwd: String) {
-        if self.cwd != cwd && !self.other_cwds.contains(&cwd) && self.other_cwds.len() < OTHERS {
-            self.other_cwds.push(cwd);
+        if self.cwd != cwd && !self.other_cwds.contains(&cwd) && self.other_cwds.len() <= OTHERS {
+            // Beyond that it may be anywhere.
+            self.other_cwds.push(if self.other_cwds.len() < OTHERS { cwd } else { UNKNOWN.to_string() });
         }
     }
 
@@ -158,6 +170,22 @@ impl Env {
                 aliases.entry(name.clone()).or_insert_with(|| text.clone());
             }
         }
+        if !Rc::ptr_eq(&self.attributes, &other.attributes) {
+            // What only one of them cannot change may have been changed.
+            let names: Vec<String> = self.attributes.keys().chain(other.attributes.keys()).cloned().collect();
+            for name in names {
+                let (mine, theirs) = (self.attributes_of(&name), other.attributes_of(&name));
+                let joined = Attributes {
+                    integer: mine.integer || theirs.integer,
+                    letters: mine.letters.or(theirs.letters),
+                    keys: mine.keys || theirs.keys,
+                    readonly: mine.readonly && theirs.readonly,
+                };
+                if joined != mine {
+                    Rc::make_mut(&mut self.attributes).insert(name, joined);
+                }
+            }
+        }
         if self.traps != other.traps {
             let traps = Rc::make_mut(&mut self.traps);
             for text in other.traps.iter() {
@@ -172,6 +200,7 @@ impl Env {
             self.stdin = other.stdin.clone();
         }
         self.expand_aliases |= other.expand_aliases;
+        self.on_return = self.on_return.take().or_else(|| other.on_return.clone());
     }
 
     fn join_functions(&mut self, other: &Env) {

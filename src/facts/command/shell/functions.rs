@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::env::{Env, POSITIONAL, Value};
 use super::flow::Way;
-use super::walk::Walker;
+use super::walk::{Hidden, Walker};
 use crate::facts::command::grammar::syntax::Command;
 use crate::facts::command::words::expand::Field;
 use crate::facts::command::words::text::{UNKNOWN, has_unknown};
@@ -65,11 +65,14 @@ impl Walker<'_> {
         self.locals.push(Vec::new());
         self.returns.push(Way::default());
         let loops = std::mem::take(&mut self.loops);
+        let on_return = self.env.on_return.take();
         let printed = self.command(body);
         self.loops = loops;
         let mut way = self.returns.pop().unwrap_or_default();
         self.leave(&mut way);
         self.arrive(way);
+        self.returned();
+        self.env.on_return = self.env.on_return.take().or(on_return);
         self.restore_locals();
         self.env.set_positional(Vec::new());
         self.env.positional = outer;
@@ -81,7 +84,15 @@ impl Walker<'_> {
     }
 
     fn restore_locals(&mut self) {
-        for (name, value, others) in self.locals.pop().unwrap_or_default().into_iter().rev() {
+        for Hidden { name, value, others, attributes, reference } in
+            self.locals.pop().unwrap_or_default().into_iter().rev()
+        {
+            self.env.set_attributes(&name, attributes);
+            let references = Rc::make_mut(&mut self.env.references);
+            match reference {
+                Some(reference) => references.insert(name.clone(), reference),
+                None => references.remove(&name),
+            };
             let variables = Rc::make_mut(&mut self.env.variables);
             match value {
                 Some(value) => variables.insert(name.clone(), value),

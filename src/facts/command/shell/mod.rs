@@ -1,5 +1,6 @@
 //! The abstract interpreter: follows a script as bash would run it, with what is known of its state.
 
+pub(super) mod attributes;
 pub(super) mod branches;
 pub(super) mod builtins;
 pub(super) mod env;
@@ -10,6 +11,7 @@ pub(super) mod forkbomb;
 pub(super) mod functions;
 pub(super) mod links;
 pub(super) mod names;
+pub(super) mod read;
 pub(super) mod redirects;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::attributes::Attributes;
 use super::env::{Env, Value};
 use super::flow::{Loop, Moved, Way};
 use super::functions::Call;
@@ -27,8 +28,16 @@ use crate::facts::command::words::variables;
 /// How many commands of any kind and turns of loops there may be for each program call that is looked at.
 const STEPS: usize = 10;
 
-/// A variable that `local` hides: its name, its value, its other values.
-pub(crate) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
+/// A variable that `local` hides.
+pub(crate) struct Hidden {
+    pub name: String,
+    pub value: Option<Value>,
+    /// Its other values.
+    pub others: Option<Vec<Value>>,
+    pub attributes: Attributes,
+    /// The name that it stands for.
+    pub reference: Option<String>,
+}
 
 /// Work done so far, against the limits.
 #[derive(Debug, Default)]
@@ -404,9 +413,15 @@ impl<'a> Walker<'a> {
             if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
         self.moved = None;
         // Held only where it is asked for: a second owner makes each assignment a copy.
-        let variables = (!self.env.debug.is_empty()).then(|| Rc::clone(&self.env.variables));
+        let before = (!self.env.debug.is_empty()).then(|| (Rc::clone(&self.env.variables), self.env.cwd.clone()));
+        if self.env.debug_fresh && matches!(command.kind, Kind::Simple { .. }) {
+            self.between_commands();
+        }
         let printed = self.kind(&command.kind);
-        if variables.is_some_and(|variables| !Rc::ptr_eq(&variables, &self.env.variables)) && !self.dead {
+        let changed = |walker: &Self, (variables, cwd): (Rc<_>, String)| {
+            !Rc::ptr_eq(&variables, &walker.env.variables) || cwd != walker.env.cwd
+        };
+        if before.is_some_and(|before| changed(self, before)) && !self.dead {
             self.between_commands();
         }
         if command.redirects.iter().any(|redirect| redirect.operator.may_fail()) {
@@ -437,7 +452,20 @@ impl<'a> Walker<'a> {
             }
             Kind::Arithmetic(word) => {
                 let text = self.text(word);
+                let before = has_unknown(&text).then(|| self.env.clone());
                 self.arithmetic_status(&text);
+                // What is unknown may be no expression, which changes nothing.
+                if let Some(before) = before {
+                    let after = self.env.clone();
+                    let names: Vec<String> =
+                        after.variables.keys().filter(|name| !before.variables.contains_key(*name)).cloned().collect();
+                    self.env = self.joined(after, before);
+                    for name in names {
+                        let mut env = self.env.clone();
+                        self.add_alternative(&mut env, &name, Value::Unset);
+                        self.env = env;
+                    }
+                }
                 String::new()
             }
             Kind::Test(words) => {

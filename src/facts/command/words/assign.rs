@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use super::text::{UNKNOWN, inert};
+use super::text::{UNKNOWN, has_glob, inert};
 use crate::facts::command::grammar::syntax::{Assignment, Part, Word};
+use crate::facts::command::shell::attributes::place_of_item;
 use crate::facts::command::shell::env::Value;
 use crate::facts::command::shell::walk::Walker;
 
@@ -15,10 +16,11 @@ impl Walker<'_> {
             self.assign_array(&name, assignment.append, words);
             return;
         }
-        let mut value = self.assigned_text(&assignment.value);
-        if self.env.integers.contains(&name) {
-            value = self.arithmetic_text(&value);
+        if self.env.attributes_of(&name).readonly {
+            self.text(&assignment.value);
+            return;
         }
+        let value = self.assigned_text(&assignment.value);
         match index {
             Some(index) => self.assign_item(&name, index, value, assignment.append),
             None if matches!(self.env.get(&name), Some(Value::Array(_))) => {
@@ -28,9 +30,9 @@ impl Walker<'_> {
                 let value = match self.env.get(&name).cloned() {
                     Some(Value::Text(old)) if assignment.append => {
                         self.note_read(&name);
-                        self.bounded(old + &value)
+                        self.appended(&name, old, &value)
                     }
-                    _ => value,
+                    _ => self.valued(&name, value),
                 };
                 self.env.set_text(&name, value);
             }
@@ -38,8 +40,24 @@ impl Walker<'_> {
         self.environment_changed(&name, assignment.span.clone());
     }
 
+    /// A value as the attributes of its name make it.
+    pub(crate) fn valued(&mut self, name: &str, value: String) -> String {
+        let attributes = self.env.attributes_of(name);
+        let value = if attributes.integer { self.arithmetic_text(&value) } else { value };
+        attributes.cased(value)
+    }
+
+    /// What `+=` makes of a value.
+    fn appended(&mut self, name: &str, old: String, more: &str) -> String {
+        if self.env.attributes_of(name).integer {
+            return self.arithmetic_text(&format!("({old}) + ({more})"));
+        }
+        let value = self.valued(name, old + more);
+        self.bounded(value)
+    }
+
     /// The variable that a name stands for. A reference may have a subscript, which is code.
-    fn referred(&mut self, name: &str) -> String {
+    pub(crate) fn referred(&mut self, name: &str) -> String {
         match self.env.references.get(name).cloned() {
             Some(name) => self.name_operand(&name),
             None => name.to_owned(),
@@ -51,8 +69,19 @@ impl Walker<'_> {
         let index = name.split_once('[').map(|(_, index)| index.trim_end_matches(']').to_owned());
         let name = self.name_operand(name);
         let name = self.referred(&name);
+        if self.env.attributes_of(&name).readonly {
+            return;
+        }
         match (index, value) {
             (Some(index), Value::Text(text)) => self.set_item(&name, index, text),
+            (_, Value::Text(text)) => {
+                let text = self.valued(&name, text);
+                if matches!(self.env.get(&name), Some(Value::Array(_))) {
+                    self.set_item(&name, "0".to_owned(), text);
+                } else {
+                    self.env.set_text(&name, text);
+                }
+            }
             (_, value) => self.env.set(&name, value),
         }
         let span = self.span.clone();
@@ -65,7 +94,8 @@ impl Walker<'_> {
 
     /// Sets one item of an array.
     fn assign_item(&mut self, name: &str, index: String, value: String, append: bool) {
-        let index = self.index(&index);
+        let index = self.index_of(name, &index);
+        let keys = self.env.attributes_of(name).keys;
         if name == "BASH_CMDS" {
             self.remember_program(&index, &value);
         }
@@ -80,28 +110,37 @@ impl Walker<'_> {
         if let Some(items) = first {
             self.env.set(name, Value::Array(items));
         }
-        let (most, longest) = (self.limits.words, self.text_limit());
+        let index = self.counted_back(name, index);
+        let old = if append { self.item_text(name, &index) } else { None };
+        let value = match old {
+            Some(old) => self.appended(name, old, &value),
+            None => self.valued(name, value),
+        };
+        let any = !keys && index.parse::<i64>().is_err() && !index.starts_with(UNKNOWN);
+        if any && let Some(Value::Array(items)) = self.env.get(name).filter(|_| !append) {
+            // Any of its items may be the one.
+            let items = items.iter().map(|(key, _)| (key.clone(), value.clone())).collect();
+            let mut env = self.env.clone();
+            self.add_alternative(&mut env, name, Value::Array(items));
+            self.env = env;
+        }
+        let most = self.limits.words;
         let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
         self.expanded += value.len();
         self.steps += items.len() / 64;
         let full = items.len() >= most;
-        let fits = match items.iter_mut().find(|(key, _)| *key == index) {
-            Some((_, old)) if append && old.len() + value.len() > longest => {
-                *old = UNKNOWN.to_string();
-                false
-            }
-            Some((_, old)) if append => {
-                old.push_str(&value);
-                self.expanded += old.len();
-                true
-            }
+        let number = |key: &str| key.parse::<i64>().ok();
+        let beyond =
+            !keys && items.last().is_some_and(|(last, _)| number(last) < number(&index) && number(last).is_some());
+        let known = if beyond { None } else { items.iter_mut().find(|(key, _)| *key == index) };
+        let fits = match known {
             Some((_, old)) => {
                 *old = value;
                 true
             }
             None if full => false,
             None => {
-                items.push((index, value));
+                items.insert(place_of_item(items, &index, keys), (index, value));
                 true
             }
         };
@@ -110,9 +149,36 @@ impl Walker<'_> {
         }
     }
 
-    /// A subscript: a number where it is known to be one, otherwise the text (a key of an associative array).
-    pub(crate) fn index(&mut self, text: &str) -> String {
-        if text.bytes().all(|b| b.is_ascii_digit()) || matches!(text, "@" | "*") {
+    fn item_text(&self, name: &str, index: &str) -> Option<String> {
+        let Some(Value::Array(items)) = self.env.get(name) else { return None };
+        items.iter().find(|(key, _)| key == index).map(|(_, value)| value.clone())
+    }
+
+    /// The index that a negative one stands for: those count from the end.
+    fn counted_back(&self, name: &str, index: String) -> String {
+        let back = index.parse::<i64>().ok().filter(|number| *number < 0 && !self.env.attributes_of(name).keys);
+        let (Some(back), Some(Value::Array(items))) = (back, self.env.get(name)) else { return index };
+        let last = items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max();
+        last.map_or(index, |last| (last + 1).saturating_add(back).to_string())
+    }
+
+    /// Takes an item out of an array.
+    pub(crate) fn unset_item(&mut self, name: &str, index: &str) {
+        let index = self.index_of(name, index);
+        let index = self.counted_back(name, index);
+        let Some(Value::Array(items)) = self.env.get(name) else { return };
+        let items: Vec<_> = items.iter().filter(|(key, _)| *key != index).cloned().collect();
+        self.env.set(name, Value::Array(items));
+    }
+
+    /// A subscript of a variable: a key, or a number where it is known to be one, otherwise its text.
+    pub(crate) fn index_of(&mut self, name: &str, text: &str) -> String {
+        let octal = text.len() > 1 && text.starts_with('0');
+        let plain = text.bytes().all(|b| b.is_ascii_digit()) && !octal;
+        if text.is_empty() && !self.env.attributes_of(name).keys {
+            return "0".to_owned();
+        }
+        if plain || matches!(text, "@" | "*") || self.env.attributes_of(name).keys {
             return text.to_owned();
         }
         self.arithmetic_number(text).map_or_else(|| text.to_owned(), |value| value.to_string())
@@ -129,28 +195,49 @@ impl Walker<'_> {
     }
 
     fn assign_array(&mut self, name: &str, append: bool, words: &[Word]) {
-        let mut items = match self.env.get(name) {
+        if self.env.attributes_of(name).readonly {
+            self.expand(words);
+            return;
+        }
+        let items = match self.env.get(name) {
             Some(Value::Array(items)) if append => items.clone(),
             Some(Value::Text(text)) if append => vec![("0".to_owned(), text.clone())],
             _ => Vec::new(),
         };
-        let mut next = items.len();
+        // The words are expanded while the variable still has its old value.
+        let mut given: Vec<(Option<String>, String)> = Vec::new();
         for word in words {
-            for field in self.expand(std::slice::from_ref(word)) {
-                if items.len() >= self.limits.words {
-                    self.limited("size of an array");
-                    break;
+            let keyed = matches!(word.parts.first(), Some(Part::Literal(text)) if text.starts_with('['));
+            let plain = if keyed && self.env.attributes_of(name).keys {
+                vec![self.text(word)]
+            } else {
+                let fields = self.expand(std::slice::from_ref(word));
+                if !keyed || fields.len() != 1 {
+                    given.extend(fields.into_iter().map(|field| (None, field.text)));
+                    continue;
                 }
-                let text = inert(&field.text);
+                fields.into_iter().map(|field| inert(&field.text)).collect()
+            };
+            for text in plain {
                 match text.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-                    Some((key, value)) => items.push((key.to_owned(), value.to_owned())),
-                    None => {
-                        items.push((next.to_string(), text));
-                        next += 1;
-                    }
+                    Some((key, value)) => given.push((Some(key.to_owned()), value.to_owned())),
+                    None => given.push((None, text)),
                 }
             }
         }
+        // What comes after a glob, nobody knows the number of.
+        let mut after_glob = false;
+        let mut next = items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1);
         self.env.set(name, Value::Array(items));
+        for (key, value) in given {
+            let index = match key {
+                Some(key) => self.index_of(name, &key),
+                None if after_glob => format!("{UNKNOWN}{next}"),
+                None => next.to_string(),
+            };
+            after_glob |= has_glob(&value);
+            next = index.parse::<i64>().unwrap_or(next).saturating_add(1);
+            self.assign_item(name, index, value, false);
+        }
     }
 }
