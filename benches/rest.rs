@@ -90,7 +90,8 @@ fn gateway(runtime: &Runtime, dir: &std::path::Path) -> (SocketAddr, String) {
     let Some((_, token)) = gateway.agent_tokens().unwrap().pop() else { panic!("no agent") };
     let token = std::fs::read_to_string(token).unwrap();
     let daemon = Arc::new(Daemon::new(gateway, dir.join("work"), address));
-    runtime.spawn(serve(daemon, listeners, std::future::pending()));
+    let routes = portcullis::http::router(Arc::clone(&daemon), axum::Router::new());
+    runtime.spawn(serve(daemon, listeners, routes, std::future::pending()));
     (address, token)
 }
 

@@ -1,4 +1,5 @@
-//! Long runs of what tests the command guard; `fuzz/README.md` says how. `fuzz/differential` and `fuzz/metamorphic` call it.
+//! Long runs of what tests the guards; `fuzz/README.md` says how. `fuzz/differential`, `fuzz/metamorphic` and `fuzz/paths`
+//! call it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,16 +9,31 @@ use clap::{Args, Parser};
 use portcullis::call::Digest;
 use portcullis::facts::command::Guard;
 use portcullis::fuzzing::differential::{self, Finding, Options};
-use portcullis::fuzzing::{confined, metamorphic};
+use portcullis::fuzzing::{confined, metamorphic, paths};
 use portcullis::sandbox::{HELPER_ARGUMENT, Launcher, helper_main};
 
-/// Tests the command guard for as long as you like.
+/// Tests the guards for as long as you like.
 #[derive(Parser)]
 enum Cli {
     /// Compares the guard with real bash on generated scripts, and prints the table.
     Differential(Differential),
     /// Rewrites denied commands in ways that must not change the answer.
     Metamorphic(Metamorphic),
+    /// Compares the path guard with the kernel and with a model, in random trees, and prints the table.
+    Paths(Paths),
+}
+
+#[derive(Args)]
+struct Paths {
+    /// Paths that are looked up.
+    #[arg(long, default_value_t = 10_000_000)]
+    cases: u64,
+    /// The same seed makes the same trees and paths.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Trees at a time; one for each processor unless told.
+    #[arg(long)]
+    threads: Option<usize>,
 }
 
 #[derive(Args)]
@@ -70,6 +86,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse() {
         Cli::Differential(arguments) => differential(&arguments),
         Cli::Metamorphic(arguments) => metamorphic(&arguments),
+        Cli::Paths(arguments) => Ok(compare_paths(&arguments)),
     };
     done.unwrap_or_else(|failure| {
         eprintln!("soak: {failure}");
@@ -91,12 +108,11 @@ fn differential(arguments: &Differential) -> Result<ExitCode, Failure> {
     for file in &arguments.lines {
         lines.extend(std::fs::read_to_string(file)?.lines().map(str::to_owned));
     }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options {
         scripts: arguments.scripts.unwrap_or(if arguments.seconds.is_some() { u64::MAX } else { 100_000 }),
         time: Duration::from_secs(arguments.seconds.unwrap_or(u64::MAX)),
         seed: arguments.seed,
-        threads: arguments.threads.unwrap_or(processors),
+        threads: arguments.threads.unwrap_or_else(processors),
         small: 20,
         lines,
     };
@@ -127,6 +143,17 @@ fn metamorphic(arguments: &Metamorphic) -> Result<ExitCode, Failure> {
         println!("--- {property}: {before:?} became {after:?}");
     }
     Ok(if report.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compare_paths(arguments: &Paths) -> ExitCode {
+    let threads = arguments.threads.unwrap_or_else(processors);
+    let report = paths::run(&paths::Options { cases: arguments.cases, seed: arguments.seed, threads });
+    print!("{report}");
+    if report.disagreements.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Prints a finding, and writes it where tests replay it.

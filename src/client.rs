@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::approval::{ApprovalId, CredentialError, operator_token};
+use crate::approval::{ApprovalId, CredentialError, operator_token, presented_token};
 use crate::config::Places;
 use crate::daemon::Answer;
 use crate::daemon::errand::{self, Errand, Offers, Standing};
@@ -61,6 +61,11 @@ pub enum ClientError {
     Gone(String),
     #[error("the gateway's socket: {0}")]
     Io(#[from] io::Error),
+    #[error(
+        "the gateway's socket {} cannot be reached: {source}: let this user into its directory, or choose another state \
+         directory with PORTCULLIS_STATE", path.display()
+    )]
+    Unreachable { path: std::path::PathBuf, source: io::Error },
     /// The daemon refused the request: what it said, and whether an approval's answer was not this one's to give.
     #[error("{message}")]
     Refused { message: String, forbidden: bool },
@@ -125,9 +130,9 @@ impl Link {
     /// As [`Client::connect`].
     pub async fn connect(places: &Places) -> Result<Option<Self>, ClientError> {
         let Some(stream) = dial(places)? else { return Ok(None) };
-        let token = match std::env::var("PORTCULLIS_TOKEN") {
-            Ok(token) => token,
-            Err(_) => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
+        let token = match presented_token()? {
+            Some(token) => token,
+            None => operator_token(&StateDir::open(&places.state)?)?.expose().to_owned(),
         };
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
         authorization.set_sensitive(true);
@@ -235,7 +240,7 @@ fn dial(places: &Places) -> Result<Option<UnixStream>, ClientError> {
                 | io::ErrorKind::ConnectionRefused
                 | io::ErrorKind::InvalidInput
                 | io::ErrorKind::NotADirectory => Ok(None),
-                _ => Err(error.into()),
+                _ => Err(ClientError::Unreachable { path, source: error }),
             };
         }
     };

@@ -14,6 +14,7 @@ mod mcp_session;
 mod mcp_wire;
 pub mod metamorphic;
 mod path;
+pub mod paths;
 mod policy_load;
 mod random;
 mod scratch;

@@ -21,11 +21,13 @@ pub mod client;
 pub mod config;
 pub mod daemon;
 pub mod facts;
+mod files;
 pub mod firewall;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gateway;
 pub mod http;
+pub(crate) mod json;
 pub mod mcp;
 pub mod registry;
 pub mod sandbox;

@@ -150,7 +150,7 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safer: Option<String>,
     /// Where in the command text it was seen, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "span", skip_serializing_if = "Option::is_none")]
     pub span: Option<Range<usize>>,
     /// The program call that it is about, as its words were understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +170,35 @@ impl Finding {
     pub fn at(mut self, span: Range<usize>) -> Self {
         self.span = Some(span);
         self
+    }
+}
+
+/// A place in a text as `[start, end]`, on every front. What earlier versions wrote, `{"start", "end"}`, is read as well.
+pub(crate) mod span {
+    use std::ops::Range;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Pair([usize; 2]),
+        Named { start: usize, end: usize },
+    }
+
+    pub fn serialize<S: Serializer>(span: &Option<Range<usize>>, to: S) -> Result<S::Ok, S::Error> {
+        span.as_ref().map(|span| [span.start, span.end]).serialize(to)
+    }
+
+    /// The same of a place that is always known.
+    pub fn pair<S: Serializer>(span: &Range<usize>, to: S) -> Result<S::Ok, S::Error> {
+        [span.start, span.end].serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Range<usize>>, D::Error> {
+        Ok(Option::<Written>::deserialize(from)?.map(|written| match written {
+            Written::Pair([start, end]) | Written::Named { start, end } => start..end,
+        }))
     }
 }
 
@@ -241,6 +270,17 @@ mod tests {
         assert!(Decision::Allow < Decision::Ask(Level::Operator));
         assert!(Decision::Ask(Level::Operator) < Decision::Ask(Level::Reviewer));
         assert!(Decision::Ask(Level::Reviewer) < Decision::Deny);
+    }
+
+    #[test]
+    fn a_place_is_a_pair_and_the_old_form_is_read() {
+        let finding = Finding::new("a", Severity::Warn, "").at(3..8);
+        let written = serde_json::to_string(&finding).unwrap();
+        assert!(written.contains(r#""span":[3,8]"#), "{written}");
+        let old = written.replace("[3,8]", r#"{"start":3,"end":8}"#);
+        for text in [written, old] {
+            assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), finding);
+        }
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn a_refused_call_does_not_run() {
     assert_eq!(refused.code, 0, "{refused:?}");
     let late = world.run(["approvals", "grant", &asked.pending()]);
     assert_ne!(late.code, 0, "a refusal is final: {late:?}");
+    assert_eq!(world.run(call).code, 2, "the caller is told once");
     assert_eq!(world.run(call).code, 3);
     assert!(!world.workspace().join("new.txt").exists());
 }
@@ -327,6 +328,7 @@ fn a_person_at_the_terminal_is_asked_and_the_answer_holds() {
     let (code, shown) = at_a_terminal(&world, &call, "n");
     assert_eq!(code, 2, "{shown}");
     assert!(!shown.contains("a-file"), "it ran although it was refused: {shown}");
+    assert_eq!(world.run(call).code, 3, "who refused it needs not be told");
     let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=ls", "--no-prompt"], "y");
     assert_eq!(code, 3, "{shown}");
     let (code, shown) = at_a_terminal(&world, &["run", "Bash", "command=rm -rf /"], "y");
@@ -405,4 +407,92 @@ fn a_full_disk_denies_says_so_and_loses_nothing() {
     assert_eq!(after.code, 0, "it goes on once there is room: {after:?}");
     assert_eq!(verified.code, 0, "{verified:?}");
     assert!(unmounted.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn a_key_that_comes_twice_is_refused_wherever_json_is_taken() {
+    let world = World::new();
+    world.write("work/a", "a");
+    for call in [
+        &["run", "Read", "--json", r#"{"path":"a","path":"b"}"#][..],
+        &["check", "Read", "--json", r#"{"path":"a","path":"b"}"#],
+        &["check", "Read", "--json", r#""{\"path\":\"a\",\"path\":\"b\"}""#],
+    ] {
+        let ran = world.run(call);
+        assert!(ran.code == 64 || ran.code == 2, "{call:?}: {ran:?}");
+        assert!(format!("{ran:?}").contains("comes twice"), "{call:?}: {ran:?}");
+    }
+    let lines = concat!(
+        "{\"id\":1,\"tool\":\"Read\",\"arguments\":{\"path\":\"a\",\"path\":\"b\"}}\n",
+        "{\"id\":2,\"tool\":\"Read\",\"arguments\":{\"path\":\"a\"}}\n",
+        "{\"id\":3,\"tool\":\"Read\",\"arguments\":{\"path\"\n",
+    );
+    let ran = world.run_with_input(["check", "--batch", "-"], lines.as_bytes());
+    let got: Vec<(String, String)> = ran
+        .lines()
+        .iter()
+        .map(|l| (l["id"].to_string(), l["decision"].as_str().expect("a decision").to_owned()))
+        .collect();
+    let expected = [("1", "deny"), ("2", "allow"), ("3", "deny")].map(|(id, d)| (id.to_owned(), d.to_owned()));
+    assert_eq!(got, expected, "{ran:?}");
+}
+
+#[test]
+fn who_reads_json_is_told_errors_in_json() {
+    let world = World::new();
+    for call in [
+        &["run", "--output", "json"][..],
+        &["check", "Read", "path=a", "path=b", "--output", "json"],
+        &["run", "Read", "--no-such-option", "--output=json"],
+    ] {
+        let ran = world.run(call);
+        assert_eq!((ran.code, ran.json()["error"]["code"].as_u64()), (64, Some(64)), "{call:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_others_wrote_does_not_reach_the_terminal_raw() {
+    let world = World::new();
+    let esc = "\u{1b}[2J";
+    world.write("work/a", "x");
+    for call in [
+        &["run", "Read", "path=a", "--agent", &format!("x{esc}")][..],
+        &["run", "Edit", "path=a", &format!("old_string=y{esc}"), "new_string=z"],
+        &["check", "Read", &format!("path=a{esc}")],
+        &["explain", "--", &format!("echo {esc}")],
+        &["check", "Read", "path=a", "--session", &format!("x{esc}\u{202e}")],
+    ] {
+        let ran = world.run(call);
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{call:?}: {ran:?}");
+    }
+    world.write("work/.portcullis/commands/x.toml", &format!("\"odd{}\" = 1\n", "\\u001b[2J"));
+    world.write(&format!("work/.portcullis/commands/y{esc}.toml"), "nonsense = 1\n");
+    for call in [&["rules", "list"][..], &["doctor"], &["explain", "--", "ls"], &["check", "Bash", "command=ls"]] {
+        let ran = world.run(call);
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains('\u{1b}'), "{call:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn i7_an_agents_credential_lists_no_approvals_and_one_that_is_no_text_is_an_error() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let asked = world.run(["run", "Bash", "command=echo one"]);
+    world.run(["login"]);
+    let keys = fs::read_dir(world.state().join("keys")).expect("keys");
+    let token = keys
+        .filter_map(|entry| fs::read_to_string(entry.expect("an entry").path()).ok())
+        .find(|text| text.starts_with("pcl_agent_"))
+        .expect("an agent's token");
+    let listed =
+        world.portcullis(["approvals", "list"]).env("PORTCULLIS_TOKEN", token.trim()).output().expect("it starts");
+    assert_eq!(listed.status.code(), Some(2), "{listed:?}");
+    assert!(listed.stdout.is_empty(), "{listed:?}");
+    let odd = std::ffi::OsStr::from_bytes(b"pcl_agent_\xff");
+    for call in [&["approvals", "grant", &asked.pending()][..], &["approvals", "list"], &["run", "Read", "path=a"]] {
+        let ran = world.portcullis(call).env("PORTCULLIS_TOKEN", odd).output().expect("it starts");
+        assert_eq!(ran.status.code(), Some(64), "{call:?}: {ran:?}");
+    }
 }

@@ -126,6 +126,49 @@ fn i3_a_killed_call_is_left_as_outcome_unknown_and_the_log_verifies() {
 }
 
 #[test]
+fn i3_what_is_denied_after_judging_is_on_record_as_denied() {
+    let denials = |world: &World| {
+        let log = fs::read_to_string(world.log()).expect("a log");
+        let (decided, allowed) = ("\"kind\":\"decided\"", "\"effective\":\"allow\"");
+        let denied =
+            |l: &&str| l.contains(decided) && l.contains("\"effective\":\"deny\"") || l.contains("\"rejected\"");
+        let allowed = log.lines().filter(|l| l.contains(decided) && l.contains(allowed)).count();
+        (log.lines().filter(denied).count(), allowed)
+    };
+    // Nobody can be asked any more.
+    let world = World::new();
+    for n in 0..100 {
+        assert_eq!(world.run(["run", "Bash", &format!("command=echo {n}")]).code, 3);
+    }
+    let ran = world.run(["run", "Bash", "command=echo one too many"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("approval.too-many"), "{ran:?}");
+    assert_eq!(denials(&world), (1, 0), "the denial is not on record");
+
+    // The books are locked.
+    let world = World::new();
+    world.write("work/x", "");
+    world.run(["run", "Read", "path=x"]);
+    let before = denials(&world);
+    let books = rusqlite::Connection::open(world.state().join("state.db")).expect("the database");
+    books.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+    let ran = world.run(["run", "Read", "path=x"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    drop(books);
+    let after = denials(&world);
+    assert_eq!(after, (before.0 + 1, before.1), "a call that was denied is on record as allowed, or not at all");
+
+    // A name that no record can hold.
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let odd = world.workspace().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir(&odd).expect("a directory");
+    let ran = world.portcullis(["run", "Bash", "command=echo hi"]).current_dir(&odd).output().expect("it starts");
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert_eq!(denials(&world), (1, 0), "the denial is not on record");
+}
+
+#[test]
 fn i4_a_grant_does_not_survive_a_change_of_what_was_judged() {
     let call = ["run", "Bash", "command=echo hi"];
     type Change = fn(&World);
@@ -150,6 +193,61 @@ fn i4_a_grant_does_not_survive_a_change_of_what_was_judged() {
         change(&world);
         let ran = world.run(call);
         assert_eq!(ran.code, 3, "the grant was used although {what} changed: {ran:?}");
+    }
+}
+
+#[test]
+fn i4_a_grant_is_for_the_place_that_was_shown() {
+    type Change = fn(&Path);
+    let point = |work: &Path, to: &str| {
+        let _ = fs::remove_file(work.join("lnk"));
+        std::os::unix::fs::symlink(to, work.join("lnk")).expect("a link");
+    };
+    let ci: Change = |work| {
+        fs::remove_file(work.join("lnk")).expect("a link");
+        std::os::unix::fs::symlink(".github/workflows/ci.yml", work.join("lnk")).expect("a link");
+    };
+    let other_env: Change = |work| {
+        fs::remove_file(work.join("lnk")).expect("a link");
+        std::os::unix::fs::symlink("b/.env", work.join("lnk")).expect("a link");
+    };
+    let other_directory: Change = |work| {
+        fs::remove_file(work.join("lnk")).expect("a link");
+        std::os::unix::fs::symlink("b", work.join("lnk")).expect("a link");
+    };
+    let appears: Change = |work| fs::write(work.join("new.txt"), "somebody's").expect("a file");
+    let content: Change = |work| fs::write(work.join("a/.env"), "OTHER=1").expect("a file");
+    let nothing: Change = |_| {};
+    for (call, link, change, code) in [
+        (&["Write", "path=lnk", "content=x"][..], ".envrc", ci, 3),
+        (&["Read", "path=lnk"], "a/.env", other_env, 3),
+        (&["Bash", "command=cat lnk"], "a/.env", other_env, 3),
+        (&["Write", "path=lnk/x", "content=x"], "a", other_directory, 3),
+        (&["Edit", "path=lnk", "old_string=A", "new_string=B"], "a/.env", other_env, 3),
+        (&["Bash", "command=echo x > lnk/x"], "a", other_directory, 3),
+        (&["Write", "path=new.txt", "content=x"], "a", appears, 3),
+        // What is the same stays granted.
+        (&["Read", "path=lnk"], "a/.env", content, 0),
+        (&["Read", "path=lnk"], "a/.env", nothing, 0),
+        (&["Write", "path=lnk", "content=x"], ".envrc", nothing, 0),
+        (&["Write", "path=lnk", "content=x"], "a/.env", content, 0),
+        (&["Bash", "command=cat lnk < /dev/stdin; echo x > /dev/null"], "a/.env", content, 0),
+    ] {
+        let world = World::new();
+        for file in ["a/.env", "b/.env", ".github/workflows/ci.yml"] {
+            world.write(&format!("work/{file}"), "A=1\n");
+        }
+        point(&world.workspace(), link);
+        let call: Vec<&str> = ["run"].iter().chain(call).copied().collect();
+        let asked = world.run(&call);
+        let listed = world.run(["approvals", "list"]).stdout;
+        if call.contains(&"path=lnk") {
+            assert!(listed.contains(&format!("lands at {link}")), "where it lands is not shown: {listed}");
+        }
+        assert_eq!(world.run(["approvals", "grant", &asked.pending()]).code, 0);
+        change(&world.workspace());
+        let ran = world.run(&call);
+        assert_eq!(ran.code, code, "{call:?} with lnk -> {link}: {ran:?}");
     }
 }
 

@@ -214,7 +214,9 @@ fn a_call_that_waits_in_vain_is_told_why() {
     let id = still.pending();
     let refused = thread::scope(|scope| {
         let caller = scope.spawn(|| served.post("/api/tools/Bash/execute?wait=1m", &agent, &body));
-        thread::sleep(Duration::from_millis(300));
+        let asked =
+            || std::fs::read_to_string(world.log()).map_or(0, |log| log.matches("\"kind\":\"decided\"").count());
+        until("the call to ask", || asked() >= 2);
         let answer = served.post(&format!("/api/approvals/{id}/refuse"), &operator, &json!({ "reason": "not today" }));
         assert_eq!(answer.status, 200, "{answer:?}");
         caller.join().expect("an answer")

@@ -94,6 +94,9 @@ fn rules_are_listed_and_shown() {
 #[test]
 fn rules_test_judges_commands_and_packs() {
     let world = World::new();
+    world.write("work/bad.sh", "rm -rf /\n");
+    let judged = world.run_with_input(["rules", "test", "-"], b"bash < bad.sh\n");
+    assert_eq!(judged.code, 2, "{judged:?}");
     let judged = world.run_with_input(["rules", "test", "-"], b"ls\n\"rm -rf /\"\nsudo ls\n");
     let lines: Vec<&str> = judged.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
     assert_eq!((judged.code, lines.len()), (2, 3), "{judged:?}");
@@ -189,13 +192,30 @@ fn i6_limits_are_configurable_and_a_hit_is_a_finding() {
     world.write("config/portcullis.toml", "[limits]\nbytes = 100\n");
     let judged = check(&world, &long);
     assert!(judged["stages"]["command"] == "ask" && has(&judged, "command.not-fully-analysed"), "{judged}");
-    // A workspace can only make them narrower.
-    world.write("work/.portcullis.toml", "[limits]\nbytes = 100000\nsites = 2\n");
-    assert!(has(&check(&world, &long), "command.not-fully-analysed"));
-    assert!(has(&check(&world, "ls; ls; ls; ls"), "command.not-fully-analysed"));
+    // They are the operator's alone: a smaller analysis sees less, so a workspace would loosen with it.
+    world.write("work/.portcullis.toml", "[limits]\nsites = 2\n");
+    assert!(has(&check(&world, "rm -rf /"), "rules.unusable"), "a workspace has no say in limits");
+    std::fs::remove_file(world.workspace().join(".portcullis.toml")).expect("the file was written");
     world.write("config/portcullis.toml", "[limits]\ndepth = 100000\n");
     let refused = world.run(["check", "Bash", "command=ls"]);
     assert!(refused.code == 64 && refused.stderr.contains("at most 160"), "{refused:?}");
     world.write("config/portcullis.toml", "[limits]\nbytes = 100\n[[agents]]\nname = \"robot\"\nunattended = true\n");
     assert_eq!(check(&world, &long)["decision"], "deny", "nobody is there to ask");
+}
+
+#[test]
+fn i2_a_mode_does_not_answer_for_what_was_left_unjudged() {
+    let world = World::new();
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"robot\"\nmode = \"bypass\"\n");
+    let padded = |command: &str| format!("{}{command}", "true; ".repeat(5_000));
+    for command in ["ls", "rm -rf /etc", "portcullis approvals grant x"] {
+        let judged = check(&world, &padded(command));
+        assert!(has(&judged, "command.not-fully-analysed"), "{judged}");
+        assert!(!has(&judged, "approval.standing"), "`{command}` behind padding would run unasked: {judged}");
+        let mut arguments = vec!["run".to_owned(), "Bash".to_owned(), format!("command={}", padded(command))];
+        arguments.push("--output=json".to_owned());
+        let ran = world.run(arguments.iter().map(String::as_str));
+        assert_eq!(ran.code, 3, "`{command}` behind padding: {ran:?}");
+    }
+    assert!(has(&check(&world, "ls"), "approval.standing"), "what was judged to its end is answered by the mode");
 }

@@ -15,10 +15,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use confined::{alive, bash, has, marker, soon};
+use confined::{MEMORY_FILES, alive, bash, has, marker, soon};
 use portcullis::facts::Surroundings;
 use portcullis::sandbox::{
-    End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Streams, Tier, WhenMissing,
+    End, Host, Kernel, LaunchError, Launcher, Leftover, Outcome, Plan, Profile, Profiles, Program, Streams, Tier,
+    WhenMissing,
 };
 
 const BINARY: &str = env!("CARGO_BIN_EXE_portcullis");
@@ -401,6 +402,29 @@ fn everyday_work_goes_on() {
             world.works(script);
         }
     }
+}
+
+#[test]
+fn memory_files_hold_data_and_are_not_executed() {
+    let Some(world) = World::new("landlock-only") else { return };
+    if has("python3") {
+        assert_eq!(world.works(MEMORY_FILES), "data\n");
+    }
+}
+
+#[test]
+fn hooks_that_a_program_writes_are_put_out_of_use_and_told() {
+    let Some(world) = World::new("landlock-only") else { return };
+    if !has("git") {
+        return;
+    }
+    let init = Command::new("git").args(["init", "-q", "."]).current_dir(world.path("ws")).output().unwrap();
+    assert!(init.status.success(), "{init:?}");
+    let outcome = world.run("echo x > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit");
+    assert_eq!(outcome.leftovers, [Leftover::Hook { path: ".git/hooks/pre-commit".into() }]);
+    assert!(!world.path("ws/.git/hooks/pre-commit").exists());
+    let denials = world.run("echo x > /usr/new").denials;
+    assert_eq!(denials[0].what, "write outside the workspace: /usr/new", "{denials:?}");
 }
 
 #[test]

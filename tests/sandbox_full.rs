@@ -4,6 +4,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod confined;
+#[path = "confined/rows.rs"]
+mod rows;
+#[path = "confined/work.rs"]
+mod work;
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,9 +19,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use confined::{alive, bash, has, marker, soon};
+use confined::{MEMORY_FILES, alive, bash, has, marker, soon};
 use portcullis::facts::Surroundings;
-use portcullis::sandbox::{End, Host, Kernel, LaunchError, Launcher, Outcome, Plan, Profile, Profiles, Program, Tier};
+use portcullis::sandbox::{
+    End, Host, Kernel, LaunchError, Launcher, Leftover, Outcome, Plan, Profile, Profiles, Program, Tier,
+};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_portcullis");
 
@@ -476,6 +482,84 @@ fn i6_output_is_capped_and_counted() {
     let limit = usize::try_from(world.profile.limits.output_bytes.get()).unwrap();
     assert_eq!((outcome.end, outcome.stdout.len()), (End::Exited(0), limit));
     assert_eq!(outcome.stdout.dropped(), 50_000_012 - limit as u64);
+}
+
+#[test]
+fn memory_files_hold_data_and_are_not_executed() {
+    let Some(world) = World::new("workspace-write") else { return };
+    if has("python3") {
+        assert_eq!(world.works(MEMORY_FILES), "data\n");
+        let Some(output) = exec_as(61236, MEMORY_FILES) else { return };
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "data\n", "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn hooks_of_repositories_that_a_program_makes_are_put_out_of_use() {
+    let Some(world) = World::new("workspace-write") else { return };
+    if !has("git") {
+        return;
+    }
+    let script = "mkdir -p deep/er && cd deep/er && git init -q . && git config user.email a@b && git config user.name n && \
+                  mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch RAN\\n' > .git/hooks/post-commit && \
+                  chmod +x .git/hooks/post-commit && git config core.fsmonitor ./evil";
+    let outcome = world.run(script);
+    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr.text(1000));
+    let said: Vec<String> = outcome.leftovers.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("deep/er/.git/hooks/post-commit; it is out of use"), "{said:?}");
+    assert!(said[1].contains("core.fsmonitor"), "{said:?}");
+    let git = ["-c", "core.fsmonitor=false", "commit", "-q", "--allow-empty", "-m", "one"];
+    let run = Command::new("git").args(git).current_dir(world.path("ws/deep/er")).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    assert!(!world.path("ws/deep/er/RAN").exists(), "a hook from inside ran outside");
+    assert_eq!(world.run("git -C deep/er status").leftovers, [], "what is out of use is named once");
+}
+
+#[test]
+fn what_was_refused_is_told_with_what_would_allow_it() {
+    let Some(world) = World::new("workspace-write") else { return };
+    for (tool, script, what) in [
+        ("touch", "touch /etc/hosts", "write outside the workspace: /etc/hosts"),
+        ("bash", "echo x > /usr/new", "write outside the workspace: /usr/new"),
+        ("mkdir", "mkdir /srv/new", "write outside the workspace: /srv/new"),
+        ("cat", "cat /var/lib/dpkg/status", "a path that the sandbox does not show: /var/lib/dpkg/status"),
+        ("curl", "curl -sS http://example.com", "network is off in profile workspace-write"),
+        ("python3", "/usr/bin/python3 -c 'open(\"/etc/hosts\", \"w\")'", "write outside the workspace: /etc/hosts"),
+        ("node", "node -e 'fs.mkdirSync(\"/srv/x\")'", "write outside the workspace: /srv/x"),
+        ("chown", "touch f; chown 1 f", "more privileges than the sandbox has"),
+    ] {
+        if has(tool) {
+            let denials = world.run(script).denials;
+            assert!(denials.iter().any(|denial| denial.what.starts_with(what)), "{script}: {denials:?}");
+        }
+    }
+    for script in ["cat nothere", "false", "ls /usr/nothere", "exit 3", "touch x && chmod 0 x && cat x"] {
+        assert_eq!(world.run(script).denials, [], "{script}");
+    }
+    assert_eq!(world.run("touch /etc/hosts; true").denials, [], "it did not fail");
+}
+
+#[test]
+fn toolchains_of_another_home_can_be_run() {
+    let Some(world) = World::new("workspace-write") else { return };
+    for (file, text) in
+        [(".cargo/bin/tool", "#!/bin/sh\necho tool\n"), (".rustup/x", "y"), (".cargo/credentials", "CANARY")]
+    {
+        let path = world.path("other").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let here = Surroundings::new(world.path("ws"), "/nonexistent");
+    let search = format!("{}:/usr/bin:/bin", world.path("other/.cargo/bin").display());
+    let environment = vec![(OsString::from("PATH"), OsString::from(search))];
+    let host = Host { scratch: world.path("scratch"), caches: world.path("caches"), environment };
+    let plan = Plan::new(&Arc::new(world.profile.clone()), Kernel::probe(), &here, &host).unwrap();
+    let script = "tool; cat $RUSTUP_HOME/x; cat $RUSTUP_HOME/../.cargo/credentials; echo x > $RUSTUP_HOME/y";
+    let outcome = world.launcher.run_blocking(&plan, &bash(script, Duration::from_secs(20))).unwrap();
+    assert_eq!(outcome.stdout.text(100), "tool\ny", "{}", outcome.stderr.text(1000));
+    assert!(!world.path("other/.rustup/y").exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who is it: agents, operators and reviewers by their tokens.
 
+use std::env::VarError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,8 @@ pub enum CredentialError {
     Random(#[from] getrandom::Error),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error("PORTCULLIS_TOKEN holds no text, so no token: unset it, or set it to a credential of this gateway")]
+    Unreadable,
     #[error("the credential is not known to this gateway: it is mistyped, was revoked, or belongs to another one")]
     Unknown,
 }
@@ -258,11 +261,36 @@ fn user_name() -> String {
     }
 }
 
+/// The variable that names in whose name a program speaks.
+const TOKEN: &str = "PORTCULLIS_TOKEN";
+
+/// The credential that was given to this process. What is there and cannot be a token is an error: who presents
+/// something must not be taken for the one who presents nothing.
+pub fn presented_token() -> Result<Option<String>, CredentialError> {
+    of_variable(std::env::var(TOKEN))
+}
+
+fn of_variable(value: Result<String, VarError>) -> Result<Option<String>, CredentialError> {
+    match value {
+        Ok(token) => Ok(Some(token)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(CredentialError::Unreadable),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
+
+    #[test]
+    fn i7_a_token_that_is_no_text_is_not_the_same_as_none() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = std::ffi::OsString::from_vec(b"pcl_agent_\xff".to_vec());
+        assert!(matches!(of_variable(Err(VarError::NotUnicode(odd))), Err(CredentialError::Unreadable)));
+        assert!(matches!(of_variable(Err(VarError::NotPresent)), Ok(None)));
+    }
 
     fn store() -> (tempfile::TempDir, StateDir, Credentials) {
         let temp = tempfile::tempdir().unwrap();

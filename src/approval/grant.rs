@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::approval::ApprovalId;
 use crate::call::Digest;
@@ -14,14 +15,21 @@ pub struct Seen {
     pub stage: Option<Stage>,
     pub id: String,
     pub severity: Severity,
+    /// Of its words and what they are about: the same rule may object to another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<Digest>,
 }
 
 impl Seen {
     /// The findings of a verdict that ask for approval, in a fixed order.
     pub fn of(verdict: &Verdict) -> Vec<Seen> {
         let asks = verdict.findings().filter(|(_, finding)| finding.severity > Severity::Note);
-        let mut seen: Vec<Seen> =
-            asks.map(|(stage, f)| Seen { stage, id: f.id.clone(), severity: f.severity }).collect();
+        let mut seen: Vec<Seen> = asks
+            .map(|(stage, f)| {
+                let says = Some(Digest::of_json(&json!([f.message, f.span, f.subject])));
+                Seen { stage, id: f.id.clone(), severity: f.severity, says }
+            })
+            .collect();
         seen.sort();
         seen
     }
@@ -85,6 +93,27 @@ mod tests {
     fn verdict(findings: &[(&str, Severity)]) -> Verdict {
         let findings = findings.iter().map(|(id, severity)| Finding::new(*id, *severity, "")).collect();
         Verdict::combine(Vec::new(), vec![StageVerdict::new(Stage::Command, findings)])
+    }
+
+    #[test]
+    fn i4_a_grant_covers_the_place_that_a_finding_spoke_of() {
+        let spoken = |message: &str| {
+            let finding = Finding::new("path.protected", Severity::Warn, message);
+            Verdict::combine(Vec::new(), vec![StageVerdict::new(Stage::Path, vec![finding])])
+        };
+        let digest = Digest::of("call");
+        let grant = Grant {
+            id: ApprovalId::random().unwrap(),
+            digest,
+            session: "s".into(),
+            level: Level::Operator,
+            findings: Seen::of(&spoken("`lnk` is protected (`.envrc`)")),
+            by: "alice".into(),
+            expires: Timestamp::MAX,
+        };
+        assert_eq!(grant.covers(&digest, &spoken("`lnk` is protected (`.envrc`)")), Ok(()));
+        let other = grant.covers(&digest, &spoken("`lnk` is protected (`.github/workflows/*`)"));
+        assert_eq!(other, Err(Uncovered::Finding { id: "path.protected".into() }));
     }
 
     #[test]

@@ -23,10 +23,10 @@ mod store;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token};
+pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token, presented_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
-pub use self::store::{ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
+pub use self::store::{AT_THE_TERMINAL, ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
 use crate::call::Digest;

@@ -11,11 +11,15 @@ use crate::approval::grant::{Grant, Seen};
 use crate::approval::seal::{Seal, SealError};
 use crate::approval::{Approval, ApprovalId, Status};
 use crate::call::{Call, Digest};
+use crate::facts::path::PathFact;
 use crate::state::{Database, DatabaseError, StateDir, Synchronous, millis, timestamp};
 use crate::verdict::{Level, Verdict};
 
 /// How many approvals one session may have pending. More are refused: an agent must not drown its operator.
 pub const MAX_PENDING: u32 = 100;
+
+/// The reason of a refusal by whoever made the call, who needs not be told.
+pub const AT_THE_TERMINAL: &str = "refused at the terminal";
 
 /// The approvals of a state directory. What a method changed is on disk when it returns.
 #[derive(Debug)]
@@ -48,6 +52,8 @@ pub struct Ask<'a> {
     /// What the grant will bind.
     pub digest: Digest,
     pub verdict: &'a Verdict,
+    /// Where the call's paths land.
+    pub paths: &'a [PathFact],
     /// Who has to approve.
     pub level: Level,
     /// The name of the session's own operator, who cannot review it.
@@ -59,6 +65,8 @@ pub struct Ask<'a> {
 pub struct Exact {
     pub call: Call,
     pub verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFact>,
 }
 
 /// The answer to a request.
@@ -119,7 +127,8 @@ impl Store {
     /// Makes a pending approval. Where the session already asks for the same digest with the same findings, it is that one.
     pub fn request(&self, ask: &Ask<'_>, now: Timestamp) -> Result<Requested, ApprovalError> {
         let id = ApprovalId::random().map_err(SealError::from)?;
-        let exact = serde_json::to_vec(&Exact { call: ask.call.clone(), verdict: ask.verdict.clone() })?;
+        let exact = Exact { call: ask.call.clone(), verdict: ask.verdict.clone(), paths: ask.paths.to_vec() };
+        let exact = serde_json::to_vec(&exact)?;
         let sealed = self.seal.close(&exact, &bound(&id, &ask.digest))?;
         let fresh = self.pending(id, ask, now);
         let findings = serde_json::to_string(&fresh.findings)?;
@@ -215,6 +224,24 @@ impl Store {
             Some(approval) => Ok(approval),
             None => Err(self.why_not_pending(id)?),
         }
+    }
+
+    /// The refusal of this call, unless its time is over: as long as the request would have waited. It is told once; who
+    /// makes the call again after that asks again.
+    pub fn tell_refusal(
+        &self,
+        digest: &Digest,
+        session: &str,
+        now: Timestamp,
+    ) -> Result<Option<Approval>, ApprovalError> {
+        self.change(|c| {
+            let mut update = c.prepare_cached(
+                "UPDATE approval SET expires = ?3 WHERE id = (
+                   SELECT id FROM approval WHERE digest = ?1 AND session = ?2 AND status = 'refused' AND expires > ?3
+                   AND reason IS NOT ?4 ORDER BY decided_at DESC LIMIT 1) RETURNING *",
+            )?;
+            update.query_row(params![digest.to_string(), session, millis(now), AT_THE_TERMINAL], read_row).optional()
+        })
     }
 
     /// The grant for this call, if it has an unused one.

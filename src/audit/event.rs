@@ -122,6 +122,9 @@ pub struct Finished {
     pub output_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_digest: Option<Digest>,
+    /// What the sandbox refused, as far as it is known, and what the call left for other programs to run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// How an allowed call ended.
@@ -144,6 +147,10 @@ pub enum Outcome {
         signal: i32,
     },
     TimedOut,
+    /// Ended because it used more than its limit of something, such as memory.
+    OverLimit {
+        limit: String,
+    },
     ToolError {
         message: String,
     },

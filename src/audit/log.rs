@@ -243,6 +243,7 @@ mod tests {
             ms: 0,
             output_bytes: 0,
             output_digest: None,
+            notes: Vec::new(),
         });
         log.append_durable(&event).unwrap();
         // A disk that fails to sync: a pipe, for which fdatasync(2) answers EINVAL.

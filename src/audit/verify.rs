@@ -276,9 +276,11 @@ impl Check {
         let Some(head) = &self.head else { return };
         if let Some(beyond) = &mut self.beyond_head {
             *beyond += 1;
-        } else if line.next >= head.size {
+        } else if self.seq == head.seq.saturating_add(1) {
             self.beyond_head = Some(0);
-            let agrees = line.next == head.size && self.prev == Some(head.hash);
+            // By its number, and not by its place: where a record before it has another length now, it lies elsewhere.
+            let moved = !self.report.breaks.is_empty();
+            let agrees = self.prev == Some(head.hash) && (moved || line.next == head.size);
             self.report.head = match agrees {
                 true => HeadState::Agrees,
                 false => HeadState::Altered { seq: head.seq, expected: head.hash },

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::approval::Role;
+use crate::approval::{Role, presented_token};
 use crate::cli::args::ApprovalsCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Config;
@@ -14,7 +14,11 @@ use crate::verdict::Severity;
 pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
     let gateway = Gateway::open(Config::from_env()?)?;
     match command {
-        ApprovalsCommand::List { json } => list(&gateway, json),
+        ApprovalsCommand::List { json } => {
+            // As over HTTP: what other agents ask is none of an agent's business.
+            approver(&gateway)?;
+            list(&gateway, json)
+        }
         ApprovalsCommand::Grant { id } => {
             let by = approver(&gateway)?;
             let grant = gateway.grant(&id.parse()?, &by)?;
@@ -32,13 +36,13 @@ pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
 
 /// Who answers: the holder of the credential in `PORTCULLIS_TOKEN`, else the operator who owns the state directory.
 pub(super) fn approver(gateway: &Gateway) -> Result<Role, Failure> {
-    let by = match std::env::var("PORTCULLIS_TOKEN") {
-        Ok(token) => gateway.role_of(&token)?,
-        Err(_) => gateway.own_operator()?,
+    let by = match presented_token()? {
+        Some(token) => gateway.role_of(&token)?,
+        None => gateway.own_operator()?,
     };
     match by {
         Role::Agent(_) => Err(Failure {
-            message: format!("{by} may not answer approvals: use an operator's or a reviewer's credential"),
+            message: format!("{by} may neither see nor answer approvals: use an operator's or a reviewer's credential"),
             code: exit::DENIED,
         }),
         Role::Operator(_) | Role::Reviewer(_) => Ok(by),
@@ -55,7 +59,7 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", serde_json::to_string(&entries)?)?;
         return Ok(exit::OK);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     if waiting.is_empty() {
         writeln!(out, "no call waits for an answer")?;
     }
@@ -67,11 +71,8 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
             "{}  {} by {agent} in session {session}, level {level}, until {:.0}",
             approval.id, approval.tool, approval.expires
         )?;
-        for (name, value) in &exact.call.arguments {
-            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(out, "    {}: {}", render::line(name), render::block(&shown))?;
-        }
-        writeln!(out, "    in: {}", render::line(&exact.call.cwd.to_string_lossy()))?;
+        render::arguments(&mut out, &exact.call, usize::MAX)?;
+        render::landings(&mut out, &exact.paths)?;
         for (_, finding) in exact.verdict.findings().filter(|(_, f)| f.severity > Severity::Note) {
             writeln!(out, "    [{}] {}", render::line(&finding.id), render::line(&finding.message))?;
         }

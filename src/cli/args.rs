@@ -21,7 +21,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 allowed or done, 2 denied, 3 asks, 64 wrong usage, 70 internal error.\n\
-    `run` exits with the command's own code; 125 if the sandbox could not be set up.\n\
+    `run` exits with the command's own code, which may be one of these; 125 if the sandbox could not be set up.\n\
+    Scripts tell them apart with --output json, whose `decision` is the gateway's.\n\
     Files: portcullis.toml, policies/, commands/ and profiles/ in ~/.config/portcullis (PORTCULLIS_CONFIG);\n\
     audit log, approvals and keys in ~/.local/state/portcullis (PORTCULLIS_STATE).";
 
@@ -30,8 +31,11 @@ pub enum Command {
     /// Make one call, the whole way: judge it, ask if need be, run it confined, record it.
     Run(RunArgs),
     /// Say what the firewall would answer, stage by stage. Nothing runs, nothing is recorded.
+    ///
+    /// The exit code is the verdict's: 0 allow, 2 deny, 3 ask. A call that asks exits with 3 also where the agent's mode
+    /// answers in advance, so that `run` would run it without asking; the note `approval.standing` says so.
     Check(CheckArgs),
-    /// Show how a shell command is understood: what it would run, with which effects, and which rules object to what.
+    /// Show how a shell command is understood: what it would run, with which effects, and what the firewall answers to it.
     Explain(ExplainArgs),
     /// Be the gateway's daemon: HTTP for agents and operators, a socket for `run` and `check`.
     Serve(ServeArgs),
@@ -77,7 +81,7 @@ pub enum Command {
 /// Who calls, and where.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Who {
-    /// The configured agent to call as.
+    /// The configured agent to call as [default: the only one that is configured; of none or several `local`, the built-in].
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
     /// The session that the call belongs to.
@@ -86,7 +90,7 @@ pub struct Who {
     /// The workspace [default: the agent's, else the current directory].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
-    /// Working directory of the call [default: the workspace].
+    /// Working directory of the call, in the workspace or an extra root [default: the workspace].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cwd: Option<PathBuf>,
 }
@@ -129,14 +133,10 @@ pub struct RunArgs {
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
     /// The command, as one argument or as its words.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// The workspace [default: the current directory].
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub workspace: Option<PathBuf>,
-    /// Where the command starts [default: the workspace].
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub who: Who,
     /// Print one JSON object instead.
     #[arg(long)]
     pub json: bool,
@@ -145,7 +145,7 @@ pub struct ExplainArgs {
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// The loopback address of the HTTP interface [default: `[serve] listen`, else 127.0.0.1:8460].
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::config::address)]
     pub listen: Option<SocketAddr>,
     /// Where agents work whose configuration names no workspace [default: the current directory].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -165,7 +165,8 @@ pub struct CheckArgs {
     pub call: ToolCall,
     #[command(flatten)]
     pub who: Who,
-    /// Judge many calls: one {"id","tool","arguments","cwd"?} object a line, from FILE or `-`.
+    /// Judge many calls: one {"id","tool","arguments","cwd"?} object a line, from FILE or `-`. Where no workspace is named,
+    /// an absolute cwd outside of it is the workspace of its line.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["tool", "pairs", "json"])]
     pub batch: Option<PathBuf>,
     /// Print the verdict as text or as one JSON object (batches are always JSON).
@@ -198,8 +199,12 @@ pub struct DoctorArgs {
     /// Print the report as one JSON object.
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub who: Who,
+    /// The configured agent to report on [default: the only one that is configured, else `local`].
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The workspace to report on [default: the agent's, else the current directory].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -209,6 +214,9 @@ pub enum PolicyCommand {
         /// Policy files or directories to check in place of the configured ones.
         #[arg(value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        /// The workspace whose `.portcullis/policies` are checked with the configured ones [default: the current directory].
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "paths")]
+        workspace: Option<PathBuf>,
         /// Print the result as one JSON object.
         #[arg(long)]
         json: bool,
@@ -241,11 +249,14 @@ pub enum RulesCommand {
     Test {
         /// Commands, one a line (a JSON string where a line starts with a quote), or `-` for standard input; or a pack, with
         /// `.toml` at its end [default: the configured packs].
-        #[arg(value_hint = ValueHint::FilePath)]
+        #[arg(value_hint = ValueHint::FilePath, conflicts_with = "command")]
         file: Option<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
+        /// One command to judge, as one argument.
+        #[arg(last = true)]
+        command: Option<String>,
     },
     /// List the exceptions from rules, and which of them lapsed.
     Exceptions {
@@ -355,6 +366,9 @@ pub struct ExecArgs {
     /// Seconds until it is ended, at most the profile's limit [default: the profile's limit].
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
+    /// Give it a terminal of its own, which this one shows: for editors, pagers, debuggers.
+    #[arg(long)]
+    pub tty: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::call::Origin;
 use crate::cli::Failure;
 use crate::cli::args::{ToolCall, Who};
-use crate::daemon::errand::Errand;
+use crate::daemon::errand::{Errand, presented};
 use crate::gateway::{Caller, Gateway};
-use crate::mcp::presented;
+use crate::json;
 
 /// Whose call it is, from the command line and the configuration.
 pub(super) fn caller(gateway: &Gateway, who: &Who) -> Result<Caller, Failure> {
@@ -20,7 +20,7 @@ pub(super) fn errand(who: &Who, call: &ToolCall) -> Result<Errand, Failure> {
         return Err(Failure::usage("name a tool; `portcullis tools` lists them"));
     };
     let arguments = match &call.json {
-        Some(text) => serde_json::from_str(text).map_err(|e| {
+        Some(text) => json::parse(text.as_bytes()).map_err(|e| {
             Failure::usage(format!("--json is not valid JSON: {e}; expected an object such as '{{\"path\": \"a\"}}'"))
         })?,
         None => Value::Object(pairs(&call.pairs)?),
@@ -36,6 +36,7 @@ pub(super) fn described(who: &Who, tool: String, arguments: &Value) -> Result<Er
         workspace: who.workspace.clone(),
         here: std::env::current_dir()?,
         cwd: who.cwd.clone(),
+        roams: false,
         tool,
         arguments: arguments.to_string(),
         origin: Origin::Cli,

@@ -38,7 +38,7 @@ fn log() -> Result<PathBuf, Failure> {
 }
 
 fn tail(log: &Path, lines: usize, json: bool) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out_or_data(json);
     for record in read::last(log, lines)? {
         if json {
             writeln!(out, "{}", serde_json::to_string(&record)?)?;
@@ -91,6 +91,7 @@ fn outcome(outcome: &Outcome) -> String {
         Outcome::Ok => "ok".to_owned(),
         Outcome::SetupFailed { message } => format!("set-up failed: {message}"),
         Outcome::Signaled { signal } => format!("signal {signal}"),
+        Outcome::OverLimit { limit } => format!("over its limit of {limit}"),
         Outcome::TimedOut => "timed out".to_owned(),
         Outcome::ToolError { message } => format!("failed: {}", message.lines().next().unwrap_or("")),
     }
@@ -98,7 +99,7 @@ fn outcome(outcome: &Outcome) -> String {
 
 fn show(log: &Path, call: &str, json: bool) -> Result<u8, Failure> {
     let view = read::find_call(log, call)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out_or_data(json);
     if json {
         let records = json!({
             "seq": view.seq, "time": view.time, "state": view.state, "decided": view.decided,
@@ -167,7 +168,7 @@ fn verify(log: &Path, as_json: bool) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", report_json(&report)?)?;
         return Ok(code);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     let calls = &report.calls;
     writeln!(out, "{}: {} records, {} bytes", log.display(), report.records, report.bytes)?;
     if let (Some(first), Some(last)) = (report.first, report.last) {

@@ -1,10 +1,12 @@
 //! `portcullis check`: what the firewall would answer.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
 use crate::cli::args::{CheckArgs, Format, Who};
@@ -12,6 +14,7 @@ use crate::cli::gate::Gate;
 use crate::cli::{Failure, asked, render, run};
 use crate::daemon::errand::Errand;
 use crate::gateway::Judged;
+use crate::json;
 use crate::verdict::{Decision, Finding, Severity};
 
 pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
@@ -22,7 +25,7 @@ pub(super) fn run(args: CheckArgs) -> Result<u8, Failure> {
     let judged = gate.judge(&asked::errand(&args.who, &args.call)?)?;
     let shown = match args.output {
         Format::Json => writeln!(io::stdout(), "{}", render::json(None, &judged)),
-        Format::Text => render::verdict(&mut anstream::stdout().lock(), &judged),
+        Format::Text => render::verdict(&mut render::out(), &judged),
     };
     Ok(render::told(shown, run::code(judged.verdict.decision)))
 }
@@ -57,7 +60,7 @@ fn batch(gate: &Gate, who: &Who, file: &Path) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let judge = |line: Line| {
         let errand = asked::described(who, line.tool, &line.arguments)?;
-        gate.judge(&Errand { cwd: line.cwd, ..errand })
+        gate.judge(&Errand { cwd: line.cwd, roams: true, ..errand })
     };
     let (worst, shown) = judge_lines::<Failure>(judge, &mut input, &mut out)?;
     Ok(render::told(shown.and_then(|()| out.flush()), run::code(worst)))
@@ -87,7 +90,7 @@ pub(crate) fn judge_lines<E: From<io::Error>>(
         let (id, judged) = if too_long {
             (Value::Null, unreadable(number, &format!("longer than {LONGEST_LINE} bytes")))
         } else {
-            match serde_json::from_slice::<Line>(&bytes) {
+            match json::parse(&bytes).and_then(serde_json::from_value::<Line>) {
                 Ok(line) => (line.id.clone(), judge(line)?),
                 Err(error) => (id_of(&bytes), unreadable(number, &error.to_string())),
             }
@@ -115,9 +118,32 @@ fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
-/// The line's id, should it be JSON that has one, so that the answer finds its question.
+/// The line's id, should one come before whatever is wrong with the line, so that the answer finds its question.
 fn id_of(bytes: &[u8]) -> Value {
-    serde_json::from_slice::<Value>(bytes).ok().and_then(|v| v.get("id").cloned()).unwrap_or(Value::Null)
+    let mut id = Value::Null;
+    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(IdOf(&mut id));
+    id
+}
+
+struct IdOf<'a>(&'a mut Value);
+
+impl<'de> Visitor<'de> for IdOf<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(key) = entries.next_key::<String>()? {
+            if key == "id" {
+                *self.0 = entries.next_value()?;
+                return Ok(());
+            }
+            entries.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
 }
 
 fn unreadable(number: u64, why: &str) -> Judged {

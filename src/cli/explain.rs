@@ -1,48 +1,49 @@
-//! `portcullis explain`: how the command guard understands a command. Nothing runs, and no other stage is asked.
+//! `portcullis explain`: how the command guard understands a command, and what the firewall as a whole answers to it.
+//! Nothing runs and nothing is recorded.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::call::Request;
 use crate::cli::args::ExplainArgs;
+use crate::cli::on_disk::Looking;
 use crate::cli::render::{self, BOLD, DIM, colour, line};
-use crate::cli::{Failure, run};
+use crate::cli::{Failure, asked, run};
 use crate::config::Config;
 use crate::facts::Surroundings;
 use crate::facts::command::{Parse, Site, SiteKind, Text, Understanding};
-use crate::gateway;
-use crate::verdict::{Finding, Severity, Stage, StageVerdict};
+use crate::gateway::{self, Gateway, Judged};
+use crate::verdict::{Finding, Severity, Stage};
 
 /// Words of a site and lines of a list that are printed; `--json` has all of them.
 const MOST: usize = 40;
 
 pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
-    let config = Config::from_env()?;
-    let directory = |named: Option<&PathBuf>, or: PathBuf| -> Result<PathBuf, Failure> {
-        let path = named.unwrap_or(&or);
-        path.canonicalize().map_err(|e| Failure::usage(format!("directory `{}` cannot be opened: {e}", path.display())))
-    };
-    let workspace = directory(args.workspace.as_ref(), std::env::current_dir()?)?;
-    let cwd = directory(args.cwd.as_ref(), workspace.clone())?;
-    let guard = gateway::guard(&config, &workspace)?;
-    let here = Surroundings {
-        cwd,
-        read_roots: config.file.read_roots.clone(),
-        write_roots: config.file.write_roots.clone(),
-        gateway: config.places.own(),
-        ..Surroundings::new(&workspace, &config.places.home)
-    };
+    let gateway = Gateway::open(Config::from_env()?)?;
+    let caller = asked::caller(&gateway, &args.who)?;
     let command = text_of(&args.command);
-    let understood = guard.understand(&command, &here);
-    let verdict = StageVerdict::new(Stage::Command, understood.facts.findings.clone());
+    let request = caller.request("Bash".to_owned(), json!({ "command": command }));
+    let judged = gateway.judge(&caller, Request { cwd: args.who.cwd.clone(), ..request });
+    let understood = understand(&gateway.config(), &caller.workspace, &judged, &command)?;
     let shown = if args.json {
-        let told = json!({ "command": command, "decision": verdict.decision, "understood": understood });
-        writeln!(io::stdout(), "{told}")
+        let mut told = judged.report();
+        told.insert("command".to_owned(), command.into());
+        told.insert("understood".to_owned(), serde_json::to_value(&understood)?);
+        writeln!(io::stdout(), "{}", Value::Object(told))
     } else {
-        text(&mut anstream::stdout().lock(), &command, &verdict, &understood)
+        text(&mut render::out(), &command, &judged, &understood)
     };
-    Ok(render::told(shown, run::code(verdict.decision)))
+    Ok(render::told(shown, run::code(judged.verdict.decision)))
+}
+
+/// The command taken apart, where the call would start.
+fn understand(config: &Config, workspace: &Path, judged: &Judged, command: &str) -> Result<Understanding, Failure> {
+    let here = config.surroundings(workspace);
+    let cwd = judged.call.as_ref().map_or(here.cwd.clone(), |call| call.cwd.clone());
+    let (guard, here) = (gateway::guard(config, workspace)?, Surroundings { cwd, ..here });
+    Ok(Looking::new(&guard, &here)?.understand(command))
 }
 
 /// One argument is the command's text; several are its words.
@@ -57,9 +58,12 @@ fn text_of(words: &[String]) -> String {
     }
 }
 
-fn text(out: &mut impl Write, command: &str, verdict: &StageVerdict, understood: &Understanding) -> io::Result<()> {
+fn text(out: &mut impl Write, command: &str, judged: &Judged, understood: &Understanding) -> io::Result<()> {
+    let verdict = &judged.verdict;
     let style = colour(verdict.decision);
     writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, line(command))?;
+    let stages = verdict.stages.iter().map(|stage| format!("{} {}", stage.stage.as_str(), stage.decision.word()));
+    writeln!(out, "  {DIM}{}{DIM:#}", stages.collect::<Vec<_>>().join(", "))?;
     match understood.facts.parse {
         Parse::Complete => {}
         Parse::Partial => writeln!(out, "  {DIM}some of it cannot be known; `…` stands for that{DIM:#}")?,
@@ -81,12 +85,12 @@ fn text(out: &mut impl Write, command: &str, verdict: &StageVerdict, understood:
         writeln!(out, "  {how}: {}", paths.join(" or "))?;
     }
     more(out, understood.writes.len())?;
-    if !verdict.findings.is_empty() {
+    if verdict.findings().next().is_some() {
         writeln!(out, "\nWhat stands against it")?;
     }
-    for finding in &verdict.findings {
-        render::finding(out, "", finding, Some(command))?;
-        writeln!(out, "           {DIM}to pass:{DIM:#} {}", way_out(finding))?;
+    for (stage, finding) in verdict.findings() {
+        render::finding(out, stage.map_or("call", Stage::as_str), finding, Some(command))?;
+        writeln!(out, "           {DIM}to pass:{DIM:#} {}", way_out(stage, finding))?;
     }
     Ok(())
 }
@@ -136,18 +140,32 @@ fn shown(text: &Text) -> String {
     if text.is_empty() || text.contains([' ', '\'', '"', '\\']) { format!("{text:?}") } else { text }
 }
 
-fn way_out(finding: &Finding) -> String {
+/// What lets a call through in spite of a finding.
+fn way_out(stage: Option<Stage>, finding: &Finding) -> String {
     let id = line(&finding.id);
-    match finding.severity {
-        Severity::Note => "nothing is needed".to_owned(),
-        Severity::Warn => "an operator's approval (`portcullis approvals`)".to_owned(),
-        Severity::Review => "a reviewer's approval (`portcullis approvals`)".to_owned(),
-        Severity::Deny => {
-            format!(
-                "write it otherwise, or let an operator lower the rule: `[[override]]` of `{id}` in a pack of their own"
-            )
+    let excepted = format!("`[[exceptions]]` from `{id}` in portcullis.toml, for a while and in one place");
+    match (finding.severity, stage) {
+        (Severity::Note, _) => "nothing is needed".to_owned(),
+        (Severity::Fatal, _) => "write it otherwise: nothing overrides a fatal rule".to_owned(),
+        (Severity::Warn, Some(Stage::Command)) => {
+            format!("an operator's approval (`portcullis approvals`), or {excepted}")
         }
-        Severity::Fatal => "write it otherwise: nothing overrides a fatal rule".to_owned(),
+        (Severity::Warn, _) => "an operator's approval (`portcullis approvals`)".to_owned(),
+        (Severity::Review, Some(Stage::Command)) => {
+            format!("a reviewer's approval (`portcullis approvals`), or {excepted}")
+        }
+        (Severity::Review, _) => "a reviewer's approval (`portcullis approvals`)".to_owned(),
+        (Severity::Deny, Some(Stage::Command)) => format!(
+            "write it otherwise; an operator can except it ({excepted}), or lower the rule everywhere (`[[override]]` of \
+             `{id}` in a pack of their own)"
+        ),
+        (Severity::Deny, Some(Stage::Policy)) => {
+            "write it otherwise; an operator can change the policy (exceptions are from command rules alone)".to_owned()
+        }
+        (Severity::Deny, Some(Stage::Path)) => {
+            "name another path; an operator can make the place an extra root (`read_roots`, `write_roots`)".to_owned()
+        }
+        (Severity::Deny, Some(Stage::Sandbox) | None) => "see to what it says".to_owned(),
     }
 }
 

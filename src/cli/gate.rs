@@ -8,9 +8,8 @@ use crate::cli::{Failure, approvals, exit};
 use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};
 use crate::daemon::Answer;
-use crate::daemon::errand::Errand;
+use crate::daemon::errand::{Errand, presented};
 use crate::gateway::{Gateway, Judged, Outcome};
-use crate::mcp::presented;
 
 pub(super) enum Gate {
     Daemon(Client),
@@ -69,9 +68,11 @@ fn failure(error: ClientError) -> Failure {
     let code = match &error {
         ClientError::Refused { forbidden: true, .. } | ClientError::Foreign(_) => exit::DENIED,
         ClientError::Absent | ClientError::Gone(_) | ClientError::Io(_) | ClientError::Unreadable(_) => exit::INTERNAL,
-        ClientError::Refused { .. } | ClientError::Credential(_) | ClientError::State(_) | ClientError::Token => {
-            exit::USAGE
-        }
+        ClientError::Refused { .. }
+        | ClientError::Credential(_)
+        | ClientError::State(_)
+        | ClientError::Token
+        | ClientError::Unreachable { .. } => exit::USAGE,
     };
     Failure { message: error.to_string(), code }
 }

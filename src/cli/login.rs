@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::approval::operator_token;
 use crate::cli::args::LoginArgs;
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::daemon::running;
 use crate::gateway::Gateway;
@@ -17,7 +17,7 @@ pub(super) fn run(args: LoginArgs) -> Result<u8, Failure> {
     let config = gateway.config();
     let places = &config.places;
     let state = StateDir::open(&places.state)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     match running(state.path()) {
         Some(who) => writeln!(out, "daemon    {who}\nsocket    {}", places.socket().display())?,
         None => writeln!(out, "daemon    not running: start it with `portcullis serve`")?,
@@ -31,6 +31,11 @@ pub(super) fn run(args: LoginArgs) -> Result<u8, Failure> {
     for (agent, file) in agents {
         writeln!(out, "agent     {agent}: {}", file.display())?;
     }
+    writeln!(
+        out,
+        "\nAn agent or a person of the configuration has a token of your choice; `token_sha256` there is what this prints:"
+    )?;
+    writeln!(out, "  printf %s \"$TOKEN\" | sha256sum")?;
     writeln!(out, "\nA token goes into a header, and never into a URL or onto a command line. In bash:")?;
     writeln!(out, "  curl -H @<(printf 'Authorization: Bearer '; cat {}) ADDRESS/api/approvals", file.display())?;
     Ok(exit::OK)

@@ -1,5 +1,6 @@
 //! `portcullis mcp`: the gateway's tools for an agent that speaks MCP.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ fn serve(args: McpServeArgs) -> Result<u8, Failure> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_max_level(tracing::level_filters::LevelFilter::WARN)
+        // Nor does a log that cannot be written end the session.
+        .log_internal_errors(false)
         .init();
     let session = args.session.unwrap_or_else(|| format!("mcp-{}", uuid::Uuid::now_v7()));
     let who = Who { agent: args.agent, session, workspace: args.workspace, cwd: None };
@@ -36,7 +39,9 @@ fn serve(args: McpServeArgs) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     let (offers, daemon) =
         runtime.block_on(async { Ok::<_, Failure>((thin.offers().await?, thin.through_daemon().await?)) })?;
-    anstream::eprintln!(
+    // For people; a client that reads no standard error misses nothing.
+    let _ = writeln!(
+        anstream::stderr(),
         "portcullis: serving MCP to agent {} in session {}, workspace {}; {}",
         offers.agent,
         who.session,

@@ -12,22 +12,25 @@ mod init;
 mod login;
 mod mcp;
 mod mcp_client;
+mod on_disk;
 mod policy;
 mod prompt;
 mod render;
 mod rules;
 mod run;
 mod sandbox;
+mod screen;
 mod serve;
 mod tools;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;
 
 use clap::{CommandFactory, Parser};
 
-use self::args::{Cli, Command};
+use self::args::{CheckArgs, Cli, Command, Format, RunArgs};
 pub(crate) use self::check::{Line, judge_lines};
 
 /// Exit codes, the same for every subcommand (`run` adds the command's own).
@@ -53,13 +56,25 @@ pub(crate) const STACK: usize = 64 << 20;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        // clap's own `help` has no help of its own.
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are asked for and fine; everything else is wrong usage.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
-            let _ = error.print();
-            return ExitCode::from(code);
+            if !error.use_stderr() {
+                let _ = error.print();
+                return ExitCode::from(exit::OK);
+            }
+            if wants_json(std::env::args_os()) {
+                tell_json(&error.render().to_string(), exit::USAGE);
+            } else {
+                let _ = error.print();
+            }
+            return ExitCode::from(exit::USAGE);
         }
     };
     let worker = thread::Builder::new().name("portcullis".to_owned()).stack_size(STACK).spawn(move || dispatch(cli));
@@ -79,8 +94,25 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Whether a command line that cannot be understood asks for JSON all the same.
+fn wants_json(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<OsString> = args.collect();
+    args.iter().any(|arg| arg == "--output=json")
+        || args.windows(2).any(|pair| matches!(pair, [name, value] if name == "--output" && value == "json"))
+}
+
+/// Why nothing was answered, for a caller that reads JSON.
+fn tell_json(message: &str, code: u8) {
+    let told = serde_json::json!({ "error": { "message": message.trim_end(), "code": code } });
+    let _ = writeln!(io::stdout(), "{told}");
+}
+
 fn dispatch(cli: Cli) -> u8 {
     cli.color.write_global();
+    let as_json = match &cli.command {
+        Command::Run(RunArgs { output, .. }) | Command::Check(CheckArgs { output, .. }) => *output == Format::Json,
+        _ => false,
+    };
     let done = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
@@ -102,7 +134,11 @@ fn dispatch(cli: Cli) -> u8 {
         }
     };
     done.unwrap_or_else(|failure| {
-        complain(&failure.message);
+        if as_json {
+            tell_json(&failure.message, failure.code);
+        } else {
+            complain(&failure.message);
+        }
         failure.code
     })
 }
@@ -140,5 +176,5 @@ impl<E: std::error::Error> From<E> for Failure {
 fn complain(message: &str) {
     let style = anstyle::Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
     // Standard error may be closed; there is nobody left to tell then.
-    let _ = writeln!(anstream::stderr(), "{style}portcullis:{style:#} {message}");
+    let _ = writeln!(render::err(), "{style}portcullis:{style:#} {message}");
 }

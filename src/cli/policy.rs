@@ -7,6 +7,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme, Severity};
 use serde_json::json;
 
 use crate::cli::args::PolicyCommand;
+use crate::cli::render::{self, counted};
 use crate::cli::{Failure, exit};
 use crate::config::Config;
 use crate::firewall::policy::{self, Problem, Report, Source, Trust};
@@ -14,12 +15,12 @@ use crate::gateway;
 
 pub(super) fn run(command: PolicyCommand) -> Result<u8, Failure> {
     match command {
-        PolicyCommand::Check { paths, json } => check(&paths, json),
+        PolicyCommand::Check { paths, workspace, json } => check(&paths, workspace, json),
     }
 }
 
-fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
-    let report = match sources(paths) {
+fn check(paths: &[PathBuf], workspace: Option<PathBuf>, as_json: bool) -> Result<u8, Failure> {
+    let report = match sources(paths, workspace) {
         Ok(sources) => policy::check(sources, &gateway::definitions(&crate::tools::all()?)),
         Err(SourcesError::Policy(error)) => Report { problems: error.problems, summary: None },
         Err(SourcesError::Other(failure)) => return Err(failure),
@@ -29,20 +30,21 @@ fn check(paths: &[PathBuf], as_json: bool) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", report_json(&report))?;
         return Ok(code);
     }
-    let mut err = anstream::stderr().lock();
+    let mut err = render::err();
     for problem in &report.problems {
         writeln!(err, "{}", drawn(problem))?;
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     match &report.summary {
         Some(summary) => {
-            writeln!(out, "{} policies in {} files are sound", summary.policies, summary.files)?;
+            let (policies, files) = (counted(summary.policies, "policy"), counted(summary.files, "file"));
+            writeln!(out, "{policies} in {files}: sound")?;
             for (action, policies, typed) in &summary.actions {
                 let arguments = if *typed { "" } else { "  (policies do not see its arguments)" };
                 writeln!(out, "  {action:<10} {policies:>4} policies can apply{arguments}")?;
             }
         }
-        None => writeln!(out, "the policies are NOT usable: {} problems", report.problems.len())?,
+        None => writeln!(out, "the policies are NOT usable: {}", counted(report.problems.len(), "problem"))?,
     }
     Ok(code)
 }
@@ -52,10 +54,13 @@ enum SourcesError {
     Other(Failure),
 }
 
-fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, SourcesError> {
+fn sources(paths: &[PathBuf], workspace: Option<PathBuf>) -> Result<Vec<Source>, SourcesError> {
     if paths.is_empty() {
         let config = Config::from_env().map_err(|e| SourcesError::Other(e.into()))?;
-        return gateway::policy_sources(&config).map_err(SourcesError::Policy);
+        let workspace = workspace.map_or_else(std::env::current_dir, Ok).map_err(|e| SourcesError::Other(e.into()))?;
+        let mut sources = gateway::policy_sources(&config).map_err(SourcesError::Policy)?;
+        sources.extend(gateway::workspace_policies(&workspace).map_err(SourcesError::Policy)?);
+        return Ok(sources);
     }
     let mut sources = Vec::new();
     for path in paths {
@@ -67,7 +72,8 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, SourcesError> {
 /// The problem with its place underlined, as Cedar's own tools draw it.
 fn drawn(problem: &Problem) -> String {
     let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_links(false).with_width(110);
+    let handler =
+        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_links(false).with_width(110);
     match handler.render_report(&mut text, problem) {
         Ok(()) => text,
         Err(_) => problem.to_string(),

@@ -5,9 +5,27 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::cli::exit;
+use crate::cli::screen::{Screen, is_hidden, wrapped};
+use crate::facts::path::PathFact;
 use crate::gateway::Judged;
 use crate::verdict::{Decision, Finding, Severity};
+
+/// Standard output for people alone: what is not ours cannot act on the terminal.
+pub fn out() -> Screen<impl Write> {
+    Screen::new(anstream::stdout().lock())
+}
+
+/// Standard output for people or, as it is, for programs.
+pub fn out_or_data(data: bool) -> Box<dyn Write> {
+    if data { Box::new(io::stdout().lock()) } else { Box::new(out()) }
+}
+
+/// The same of standard error.
+pub fn err() -> Screen<impl Write> {
+    Screen::new(anstream::stderr().lock())
+}
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -39,6 +57,11 @@ pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let style = colour(verdict.decision);
     writeln!(out, "{style}{}{style:#}  {BOLD}{}{BOLD:#}", verdict.decision, line(&judged.tool))?;
     let command = judged.command();
+    if let Some(call) = &judged.call {
+        let who = &call.principal;
+        let (agent, session) = (line(&who.agent), line(&who.session));
+        writeln!(out, "  {DIM}by agent {agent} (mode {}) in session {session}{DIM:#}", who.mode)?;
+    }
     for finding in &verdict.notes {
         self::finding(out, "call", finding, command)?;
     }
@@ -52,6 +75,16 @@ pub fn verdict(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the arguments of a call that somebody is asked about, each in at most `most` lines.
+pub fn arguments(out: &mut impl Write, call: &Call, most: usize) -> io::Result<()> {
+    for (name, value) in &call.arguments {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let lines = wrapped(&plain(&text), most);
+        writeln!(out, "  {:<8} {}", line(name), lines.join("\n        "))?;
+    }
+    writeln!(out, "  in       {}", line(&call.cwd.to_string_lossy()))
+}
+
 /// Writes only what stands against the call.
 pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
     let style = colour(judged.verdict.decision);
@@ -60,6 +93,20 @@ pub fn objections(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
         self::finding(out, stage.map_or("call", |s| s.as_str()), finding, judged.command())?;
     }
     Ok(())
+}
+
+/// Where the paths of a call land, should their names not say so word for word.
+pub fn landings(out: &mut impl Write, paths: &[PathFact]) -> io::Result<()> {
+    const MOST: usize = 12;
+    let mut told: Vec<(&str, &str)> = paths.iter().filter_map(|p| Some((p.given.as_str(), p.elsewhere()?))).collect();
+    told.dedup();
+    for (given, lands) in told.iter().take(MOST) {
+        writeln!(out, "    {} lands at {}", line(given), line(lands))?;
+    }
+    match told.len().checked_sub(MOST) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(out, "    and {more} more paths land elsewhere than their names say"),
+    }
 }
 
 pub(super) fn finding(out: &mut impl Write, stage: &str, finding: &Finding, command: Option<&str>) -> io::Result<()> {
@@ -75,7 +122,7 @@ pub(super) fn finding(out: &mut impl Write, stage: &str, finding: &Finding, comm
         quote(out, command, span.clone())?;
     }
     if let Some(safer) = &finding.safer {
-        writeln!(out, "           {DIM}instead:{DIM:#} {}", line(safer))?;
+        writeln!(out, "           {DIM}for example:{DIM:#} {}", line(safer))?;
     }
     Ok(())
 }
@@ -96,13 +143,11 @@ fn quote(out: &mut impl Write, command: &str, span: std::ops::Range<usize>) -> i
     writeln!(out, "           {:indent$}{BOLD}{}{BOLD:#}", "", "^".repeat(meant))
 }
 
-/// Text from a call, with control and bidirectional characters made visible, so that it cannot repaint the terminal.
+/// Text from a call, with control, bidirectional and invisible characters made visible, so that it cannot repaint the terminal.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        let hidden = c.is_control() && c != '\n' && c != '\t'
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        if hidden {
+        if c != '\n' && c != '\t' && is_hidden(c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
@@ -119,6 +164,15 @@ pub fn line(text: &str) -> String {
 /// The same for a text that may have several lines: those after the first are marked as a continuation.
 pub fn block(text: &str) -> String {
     plain(text).replace('\n', "\n        | ")
+}
+
+/// So many of something.
+pub fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {what}s"),
+    }
 }
 
 /// The exit code of a decision that was to be shown. Where it could not be, that must not look like another decision.

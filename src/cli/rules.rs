@@ -1,6 +1,6 @@
 //! `portcullis rules`: the command guard's rules, and trying them out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -9,11 +9,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cli::args::RulesCommand;
+use crate::cli::on_disk::Looking;
+use crate::cli::render::{self, counted};
 use crate::cli::{Failure, exit};
 use crate::config::{Config, Exception};
-use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource, Rule, Trust};
 use crate::gateway;
+use crate::registry::nearest;
 use crate::verdict::{Decision, Finding, Severity, Stage, StageVerdict};
 
 pub(super) fn run(command: RulesCommand) -> Result<u8, Failure> {
@@ -24,10 +26,18 @@ pub(super) fn run(command: RulesCommand) -> Result<u8, Failure> {
                     && pack.as_ref().is_none_or(|wanted| rule.pack.contains(wanted.as_str()))
             };
             let guard = Guard::load(&configured()?)?;
+            if let Some(unknown) =
+                pack.as_ref().filter(|pack| !guard.rules().any(|rule| rule.pack.contains(pack.as_str())))
+            {
+                let packs: BTreeSet<&str> = guard.rules().map(|rule| rule.pack.as_str()).collect();
+                let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(Failure::usage(format!("no pack has `{unknown}` in its name: the packs are {packs}")));
+            }
             list(&guard.rules().filter(wanted).collect::<Vec<_>>(), json)
         }
         RulesCommand::Show { id, json } => show(&Guard::load(&configured()?)?, &id, json),
-        RulesCommand::Test { file, json } => test(file.as_deref(), json),
+        RulesCommand::Test { command: Some(command), json, .. } => test_commands(&[command], json),
+        RulesCommand::Test { file, json, command: None } => test(file.as_deref(), json),
         RulesCommand::Exceptions { json } => exceptions(json),
     }
 }
@@ -51,11 +61,14 @@ fn word(severity: Severity) -> &'static str {
 }
 
 fn list(rules: &[&Rule], as_json: bool) -> Result<u8, Failure> {
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let all: Vec<Value> = rules.iter().map(|rule| rule_json(rule)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
         return Ok(exit::OK);
+    }
+    if rules.is_empty() {
+        writeln!(out, "there is no such rule")?;
     }
     let width = rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
     for rule in rules {
@@ -82,11 +95,15 @@ fn rule_json(rule: &Rule) -> Value {
 
 fn show(guard: &Guard, id: &str, as_json: bool) -> Result<u8, Failure> {
     let Some(rule) = guard.rules().find(|rule| rule.id == id) else {
-        let near: Vec<&str> = guard.rules().map(|rule| rule.id.as_str()).filter(|known| known.contains(id)).collect();
-        let hint = if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(", ")) };
-        return Err(Failure::usage(format!("there is no rule `{id}`{hint} `portcullis rules list` names them all")));
+        let ids = || guard.rules().map(|rule| rule.id.as_str());
+        let mut near: Vec<&str> = ids().filter(|known| known.contains(id)).collect();
+        if near.is_empty() {
+            near.extend(nearest(id, ids()));
+        }
+        let hint = if near.is_empty() { String::new() } else { format!(", did you mean {}?", near.join(", ")) };
+        return Err(Failure::usage(format!("there is no rule `{id}`{hint}: `portcullis rules list` names them all")));
     };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         writeln!(out, "{}", serde_json::to_string_pretty(&rule_json(rule))?)?;
         return Ok(exit::OK);
@@ -103,7 +120,7 @@ fn show(guard: &Guard, id: &str, as_json: bool) -> Result<u8, Failure> {
         [("match", &rule.examples), ("not_match", &rule.counterexamples), ("reference", &rule.references)]
     {
         for line in lines {
-            writeln!(out, "  {name:<12} {}", line.escape_debug())?;
+            writeln!(out, "  {name:<12} {}", render::line(line))?;
         }
     }
     Ok(exit::OK)
@@ -125,7 +142,7 @@ fn test(file: Option<&Path>, as_json: bool) -> Result<u8, Failure> {
         }
         Some(path) => {
             let text = if path == Path::new("-") { io::read_to_string(io::stdin())? } else { read(path)? };
-            test_commands(&text, as_json)
+            test_commands(&commands_of(&text)?, as_json)
         }
     }
 }
@@ -139,10 +156,13 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 fn test_packs(others: &[PackSource], packs: &[PackSource], as_json: bool) -> Result<u8, Failure> {
     let all: Vec<PackSource> = others.iter().chain(packs).cloned().collect();
-    let judged = Guard::read(&all).and_then(|guard| Ok((guard.failing_examples(packs)?, command::lint(packs)?)));
-    let (failing, lints) = judged.unwrap_or_else(|error| (vec![error], Vec::new()));
+    let judged = Guard::read(&all).and_then(|guard| {
+        let empty = !guard.rules().any(|rule| packs.iter().any(|pack| pack.file.as_str() == rule.pack.as_str()));
+        Ok((guard.failing_examples(packs)?, command::lint(packs)?, empty))
+    });
+    let (failing, lints, empty) = judged.unwrap_or_else(|error| (vec![error], Vec::new(), false));
     let code = if failing.is_empty() { exit::OK } else { exit::DENIED };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let told = |errors: &[PackError]| -> Vec<Value> {
             let one = |e: &PackError| json!({ "file": e.file, "line": e.line, "column": e.column, "message": e.problem.to_string() });
@@ -160,48 +180,52 @@ fn test_packs(others: &[PackSource], packs: &[PackSource], as_json: bool) -> Res
     }
     let told = match (packs.len(), failing.len()) {
         (0, _) => "no packs are configured; our own are part of the program".to_owned(),
-        (packs, 0) => format!("{packs} packs: every example holds"),
-        (packs, failing) => format!("{packs} packs: {failing} problems"),
+        (count, 0) if empty => format!("{}: no rules in them, so nothing was tried", counted(count, "pack")),
+        (count, 0) => format!("{}: every example holds", counted(count, "pack")),
+        (count, failing) => format!("{}: {}", counted(count, "pack"), counted(failing, "problem")),
     };
     writeln!(out, "{told}")?;
     Ok(code)
 }
 
-/// One command a line, as it stands or as a JSON string. Exits with the code of the gravest verdict.
-fn test_commands(text: &str, as_json: bool) -> Result<u8, Failure> {
+/// One command a line, as it stands or as a JSON string.
+fn commands_of(text: &str) -> Result<Vec<String>, Failure> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let one = |(number, line): (usize, &str)| {
+        if !line.starts_with('"') {
+            return Ok(line.to_owned());
+        }
+        let told = |e| Failure::usage(format!("line {} is no JSON string: {e}", number + 1));
+        serde_json::from_str::<String>(line).map_err(told)
+    };
+    lines.map(one).collect()
+}
+
+/// Exits with the code of the gravest verdict.
+fn test_commands(commands: &[String], as_json: bool) -> Result<u8, Failure> {
     let config = Config::from_env()?;
     let workspace = std::env::current_dir()?;
     let guard = Guard::load(&configured()?)?.with_limits(config.file.limits.set(command::Limits::default()));
-    let here = Surroundings {
-        read_roots: config.file.read_roots.clone(),
-        write_roots: config.file.write_roots.clone(),
-        gateway: config.places.own(),
-        ..Surroundings::new(workspace, &config.places.home)
-    };
+    let here = config.surroundings(&workspace);
+    let looking = Looking::new(&guard, &here)?;
     let mut worst = Decision::Allow;
-    let mut out = io::stdout().lock();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let command = if line.starts_with('"') {
-            serde_json::from_str::<String>(line)
-                .map_err(|e| Failure::usage(format!("line {} is no JSON string: {e}", number + 1)))?
-        } else {
-            line.to_owned()
-        };
-        let findings = guard.analyse(&command, &here).findings;
+    let mut out = render::out_or_data(as_json);
+    for command in commands {
+        let findings = looking.analyse(command).findings;
         let decision = StageVerdict::new(Stage::Command, findings.clone()).decision;
         worst = worst.max(decision);
         if as_json {
             let told = json!({ "command": command, "decision": decision.word(), "findings": findings });
             writeln!(out, "{told}")?;
         } else {
-            told(&mut out, &command, decision, &findings)?;
+            told(&mut out, command, decision, &findings)?;
         }
     }
     Ok(super::run::code(worst))
 }
 
 fn told(out: &mut impl Write, command: &str, decision: Decision, findings: &[Finding]) -> io::Result<()> {
-    writeln!(out, "{:<6}  {}", decision.to_string(), command.escape_debug())?;
+    writeln!(out, "{:<6}  {}", decision.to_string(), render::line(command))?;
     for finding in findings {
         writeln!(out, "        {} ({}): {}", finding.id, word(finding.severity), finding.message)?;
     }
@@ -212,7 +236,7 @@ fn exceptions(as_json: bool) -> Result<u8, Failure> {
     let config = Config::from_env()?;
     let now = Timestamp::now();
     let state = |exception: &Exception| if exception.lapsed(now) { "LAPSED" } else { "in force" };
-    let mut out = io::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     if as_json {
         let one = |exception: &Exception| {
             let Exception { rule, agent, workspace, program, command, reason, expires, place } = exception;

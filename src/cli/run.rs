@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::args::{Format, RunArgs};
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, asked, exit, prompt, render};
-use crate::gateway::{Done, Outcome};
+use crate::gateway::{Asks, Done, END_NOT_RECORDED, Outcome, STALE};
 use crate::registry::{Output, ToolError};
 use crate::verdict::Decision;
 
@@ -45,6 +45,15 @@ fn report(outcome: &Outcome, format: Format) -> io::Result<()> {
     if format == Format::Json {
         return writeln!(io::stdout(), "{}", as_json(outcome));
     }
+    let (Outcome::Done(Done { judged, .. }) | Outcome::Asks(Asks { judged, .. }) | Outcome::Denied(judged)) = outcome;
+    if let Some(stale) = judged.verdict.notes.iter().find(|note| note.id == STALE) {
+        writeln!(render::err(), "note: {}", stale.message)?;
+    }
+    if let Outcome::Done(done) = outcome {
+        for note in done.judged.verdict.notes.iter().filter(|note| note.id == END_NOT_RECORDED) {
+            writeln!(render::err(), "warning: {}", note.message)?;
+        }
+    }
     match outcome {
         Outcome::Done(Done { result: Ok(output), .. }) => {
             let mut out = io::stdout().lock();
@@ -55,14 +64,14 @@ fn report(outcome: &Outcome, format: Format) -> io::Result<()> {
                 out.write_all(b"\n")?;
             }
         }
-        Outcome::Done(Done { result: Err(error), .. }) => anstream::eprintln!("{error}"),
+        Outcome::Done(Done { result: Err(error), .. }) => writeln!(render::err(), "{error}")?,
         Outcome::Asks(asks) => {
-            render::objections(&mut anstream::stderr().lock(), &asks.judged)?;
+            render::objections(&mut render::err(), &asks.judged)?;
             anstream::eprintln!("  pending  {} until {:.0}", asks.pending.id, asks.pending.expires);
             anstream::eprintln!("  a person can answer with: portcullis approvals grant {}", asks.pending.id);
             anstream::eprintln!("  then make the same call again");
         }
-        Outcome::Denied(judged) => render::objections(&mut anstream::stderr().lock(), judged)?,
+        Outcome::Denied(judged) => render::objections(&mut render::err(), judged)?,
     }
     Ok(())
 }
@@ -93,6 +102,8 @@ fn as_json(outcome: &Outcome) -> Value {
     match outcome {
         Outcome::Done(done) => {
             let mut value = render::json(None, &done.judged);
+            // What was decided may be to ask; that it ran all the same is the answer of a person or of the mode.
+            extend(&mut value, json!({ "effective": Decision::Allow }));
             let (text, structured, is_error) = match &done.result {
                 Ok(output) => (output.text.clone(), output.structured.clone(), output.is_error),
                 Err(error) => (error.to_string(), None, true),

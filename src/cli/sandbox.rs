@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::args::{ExecArgs, SandboxCommand};
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
-use crate::facts::Surroundings;
+use crate::files::Author;
 use crate::gateway;
 use crate::sandbox::{End, Host, Kernel, Launcher, Outcome, Plan, Program, Streams};
 
@@ -24,7 +24,7 @@ pub(super) fn run(command: &SandboxCommand) -> Result<u8, Failure> {
         SandboxCommand::Plan { profile, workspace, json } => {
             let plan = plan(profile, workspace.as_deref())?;
             let described = plan.describe(Kernel::probe());
-            let mut out = anstream::stdout().lock();
+            let mut out = render::out_or_data(*json);
             if *json {
                 writeln!(out, "{}", serde_json::to_string_pretty(&described)?)?;
             } else {
@@ -40,7 +40,7 @@ pub(super) fn run(command: &SandboxCommand) -> Result<u8, Failure> {
 fn list(as_json: bool) -> Result<u8, Failure> {
     let profiles = gateway::profiles(&Config::from_env()?)?;
     let kernel = Kernel::probe();
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out_or_data(as_json);
     let described = profiles.iter().map(|profile| {
         let facts = profile.facts(kernel);
         json!({
@@ -69,7 +69,7 @@ fn check(directories: &[PathBuf]) -> Result<u8, Failure> {
     let checked = || -> Result<usize, Failure> {
         let mut profiles = gateway::profiles(&Config::from_env()?)?;
         for directory in directories {
-            profiles.load(directory)?;
+            profiles.load(directory, Author::Operator)?;
         }
         Ok(profiles.iter().count())
     };
@@ -122,13 +122,19 @@ fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let program = Program {
         arguments: args.command.clone(),
         timeout: args.timeout.map_or(plan.wall_limit(), Duration::from_secs),
-        streams: Streams::PassThrough,
+        streams: if args.tty { Streams::Terminal } else { Streams::PassThrough },
     };
     match Launcher::new()?.run_blocking(&plan, &program) {
-        Ok(outcome) => Ok(code_of(&outcome)),
+        Ok(outcome) => {
+            summary(&outcome);
+            Ok(code_of(&outcome))
+        }
         Err(error) => {
-            anstream::eprintln!("portcullis: sandbox: {error}");
-            Ok(error.exit_code())
+            let code = error.exit_code();
+            let program = args.command.first().filter(|_| code != exit::SETUP);
+            let what = program.map(|program| format!("{} cannot be run: ", render::line(program))).unwrap_or_default();
+            eprintln!("portcullis: sandbox: {what}{}", render::plain(&error.to_string()));
+            Ok(code)
         }
     }
 }
@@ -142,11 +148,21 @@ fn plan(profile: &str, workspace: Option<&Path>) -> Result<Plan, Failure> {
         .canonicalize()
         .map_err(|error| Failure::usage(format!("workspace `{}` cannot be opened: {error}", named.display())))?;
     config.places.refuse_inside(&workspace)?;
-    let mut here = Surroundings { gateway: config.places.own(), ..Surroundings::new(&workspace, &config.places.home) };
+    let mut here = config.surroundings(&workspace);
     if current.starts_with(&workspace) {
         here.cwd = current;
     }
     Ok(Plan::new(&profile, Kernel::probe(), &here, &Host::current())?)
+}
+
+/// Says what was probably refused, and what the program left for others to run.
+fn summary(outcome: &Outcome) {
+    for denial in &outcome.denials {
+        anstream::eprintln!("portcullis: probably refused by the sandbox, as far as the messages tell: {denial}");
+    }
+    for leftover in &outcome.leftovers {
+        anstream::eprintln!("portcullis: {leftover}");
+    }
 }
 
 fn code_of(outcome: &Outcome) -> u8 {

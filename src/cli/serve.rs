@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -16,6 +17,7 @@ use crate::cli::{Failure, STACK, exit};
 use crate::config::{self, Config};
 use crate::daemon::{self, Daemon, Listeners};
 use crate::gateway::Gateway;
+use crate::{http, mcp};
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8460);
 
@@ -25,6 +27,9 @@ const LOGGED: &str = "portcullis=info,warn";
 /// Threads that may wait for files, the disk and calls at the same time: two for each call, and some for the books.
 const THREADS: usize = 400;
 
+/// Files that may be open at the same time: both listeners' connections, and what the calls open.
+const FILES: u64 = 8192;
+
 pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
     log_to_stderr()?;
     let config = Config::from_env()?;
@@ -33,7 +38,12 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
         Some(dir) => dir.canonicalize().map_err(|e| Failure::usage(format!("--workspace {}: {e}", dir.display())))?,
         None => std::env::current_dir()?,
     };
-    let loaded = daemon::fingerprint(&config);
+    // Where an agent works whose configuration names no place.
+    if config.file.agents.is_empty() || config.file.agents.iter().any(|agent| agent.workspace.is_none()) {
+        config.places.refuse_inside(&workspace)?;
+    }
+    more_files();
+    let loaded = daemon::Files::of(&config);
     let gateway = Arc::new(Gateway::open(config)?);
     let listeners = Listeners::bind(&gateway.config().places, address)?;
     let tokens = gateway.agent_tokens()?;
@@ -57,7 +67,18 @@ pub(super) fn run(args: ServeArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::Digest) -> io::Result<()> {
+/// Lets the daemon hold more files and connections than a shell's usual limit of 1024, where the system's allows it.
+fn more_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+        let wanted = FILES.min(hard);
+        if soft < wanted { setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) } else { Ok(()) }
+    });
+    if let Err(error) = raised {
+        warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: daemon::Files) -> io::Result<()> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let hangup = signal(SignalKind::hangup())?;
     let (sender, hangups) = mpsc::channel(1);
@@ -67,6 +88,8 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::D
             tokio::join!(daemon::follow_changes(&daemon, hangups, loaded), forward(hangup, sender));
         }
     });
+    let agents = mcp::http::routes(&daemon, mcp::Patience::default());
+    let routes = http::router(Arc::clone(&daemon), agents);
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => info!("SIGTERM"),
@@ -75,7 +98,7 @@ async fn serve(daemon: Arc<Daemon>, listeners: Listeners, loaded: crate::call::D
     };
     let again = again(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let served = tokio::select! {
-        served = daemon::serve(Arc::clone(&daemon), listeners, stop) => served,
+        served = daemon::serve(Arc::clone(&daemon), listeners, routes, stop) => served,
         () = again => {
             warn!("told to stop twice: calls in flight are ended");
             daemon::end_calls(&daemon).await;
@@ -118,7 +141,13 @@ fn log_to_stderr() -> Result<(), Failure> {
     let words = std::env::var("PORTCULLIS_LOG").unwrap_or_else(|_| LOGGED.to_owned());
     let filter = EnvFilter::try_new(&words)
         .map_err(|e| Failure::usage(format!("PORTCULLIS_LOG is `{words}`: {e}; write for instance {LOGGED}")))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    // A log that cannot be written (a full disk, a reader that is gone) must not take the daemon with it: the library would
+    // say so on standard error, where it cannot be said either, and panic.
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .log_internal_errors(false);
     let set = if io::stderr().is_terminal() { lines.try_init() } else { lines.json().flatten_event(true).try_init() };
     set.map_err(|e| Failure { message: format!("the log cannot be set up: {e}"), code: exit::INTERNAL })
 }

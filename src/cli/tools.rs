@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::cli::args::{DefinitionForm, ToolsArgs};
-use crate::cli::{Failure, exit};
+use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::registry::Sensitivity;
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: ToolsArgs) -> Result<u8, Failure> {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&definitions)?)?;
         return Ok(exit::OK);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     for tool in registry.all() {
         let definition = tool.definition();
         let sensitivity = match definition.sensitivity {

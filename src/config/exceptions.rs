@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::config::{ConfigError, position};
+use crate::config::{ConfigError, fields, position};
 use crate::verdict::Finding;
 
 /// An exception as a file says it.
@@ -19,6 +19,7 @@ use crate::verdict::Finding;
 pub struct Entry {
     pub rule: Spanned<String>,
     pub agent: Option<String>,
+    #[serde(default, deserialize_with = "fields::absolute")]
     pub workspace: Option<PathBuf>,
     pub program: Option<String>,
     pub command: Option<String>,
@@ -107,9 +108,6 @@ fn one(path: &Path, text: &str, entry: Entry) -> Result<Exception, ConfigError> 
     if !scoped || empty {
         let message = "an exception needs a scope: an agent, a workspace, a program, or a command's first words";
         return Err(wrong(entry.rule.span(), message.to_owned()));
-    }
-    if let Some(workspace) = entry.workspace.as_ref().filter(|path| !path.is_absolute()) {
-        return Err(ConfigError::Relative { what: "an exception's workspace", path: workspace.clone() });
     }
     if entry.reason.get_ref().trim().is_empty() {
         return Err(wrong(entry.reason.span(), "an exception needs a reason, for whoever audits it".to_owned()));

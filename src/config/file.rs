@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::call::{Digest, Mode};
 use crate::config::exceptions::Entry;
+use crate::config::fields;
 use crate::facts::command::Limits as Bounds;
 use crate::facts::path::ProtectedRule;
 
@@ -20,10 +21,10 @@ pub struct File {
     /// Whether file tools and commands must stay inside the workspace and the extra roots.
     pub restrict_to_workspace: Option<bool>,
     /// Directories outside the workspace that may be read.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::all_absolute")]
     pub read_roots: Vec<PathBuf>,
     /// Directories outside the workspace that may be read and written.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::all_absolute")]
     pub write_roots: Vec<PathBuf>,
     /// Further protected paths, besides the built-in ones.
     #[serde(default)]
@@ -111,18 +112,6 @@ impl Limits {
             ..usual
         }
     }
-
-    /// The same where these are the narrower ones.
-    pub fn narrow(&self, usual: Bounds) -> Bounds {
-        let less = |own: Option<usize>, usual: usize| own.map(|own| own.min(usual));
-        Limits {
-            bytes: less(self.bytes, usual.bytes),
-            depth: less(self.depth, usual.depth),
-            sites: less(self.sites, usual.sites),
-            expansion: less(self.expansion, usual.text_in_all),
-        }
-        .set(usual)
-    }
 }
 
 /// How long approvals last.
@@ -130,8 +119,10 @@ impl Limits {
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     /// How long a request waits for an answer, such as `10m`.
+    #[serde(default, deserialize_with = "fields::duration")]
     pub pending: Option<SignedDuration>,
     /// How long a grant may be used.
+    #[serde(default, deserialize_with = "fields::duration")]
     pub grant: Option<SignedDuration>,
 }
 
@@ -140,6 +131,7 @@ pub struct Approval {
 #[serde(deny_unknown_fields)]
 pub struct Serve {
     /// The loopback address of the HTTP interface, such as `127.0.0.1:8460`; port 0 takes any that is free.
+    #[serde(default, deserialize_with = "fields::listen")]
     pub listen: Option<SocketAddr>,
 }
 
@@ -151,6 +143,7 @@ pub struct Agent {
     #[serde(default)]
     pub teams: Vec<String>,
     /// The directory it works in; the current one where absent.
+    #[serde(default, deserialize_with = "fields::absolute")]
     pub workspace: Option<PathBuf>,
     #[serde(default)]
     pub mode: Mode,
@@ -161,6 +154,7 @@ pub struct Agent {
     pub allowed_tools: Option<Vec<String>>,
     pub profile: Option<String>,
     /// SHA-256 of its token, in hexadecimal.
+    #[serde(default, deserialize_with = "fields::token_if_any")]
     pub token_sha256: Option<Digest>,
     /// The operator who answers for its sessions, and so is no reviewer of them.
     pub operator: Option<String>,
@@ -172,6 +166,7 @@ pub struct Agent {
 pub struct Person {
     pub name: String,
     /// SHA-256 of the person's token, in hexadecimal.
+    #[serde(deserialize_with = "fields::token")]
     pub token_sha256: Digest,
 }
 
@@ -184,7 +179,4 @@ pub struct WorkspaceFile {
     pub protect: Vec<ProtectedRule>,
     /// A narrower sandbox profile than the agent's.
     pub profile: Option<String>,
-    /// Narrower limits of the command analysis than the user's.
-    #[serde(default)]
-    pub limits: Limits,
 }

@@ -1,10 +1,10 @@
 //! Configuration: where it lies, what it says, and that a workspace's own part of it may only tighten.
 
 mod exceptions;
+mod fields;
 mod file;
 mod places;
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -13,9 +13,13 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+use crate::files::{self, Author};
+
 pub use self::exceptions::{Exception, Place};
+pub use self::fields::address;
 pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
-pub use self::places::Places;
+pub use self::places::{CONFIG, Places};
+use crate::facts::Surroundings;
 
 /// The merged configuration of one installation.
 #[derive(Clone, Debug)]
@@ -40,6 +44,11 @@ impl Config {
         Config::load(Places::from_env()?)
     }
 
+    /// The defaults, as where there is no file.
+    pub fn defaults(places: Places) -> Self {
+        Config { places, file: File::default(), exceptions: Vec::new(), read: Vec::new() }
+    }
+
     /// Reads the machine's and the user's configuration; what the user's says wins, agents and people add up.
     /// Without any file, the defaults.
     ///
@@ -52,13 +61,13 @@ impl Config {
         let mut exceptions = Vec::new();
         for dir in places.system.iter().chain([&places.config]) {
             let path = dir.join("portcullis.toml");
-            let Some(text) = read_if_there(&path)? else { continue };
+            let Some(text) = text_of(&path, Author::Operator)? else { continue };
             let mut file: File = parse(&path, &text)?;
             exceptions.extend(exceptions::resolve(&path, &text, std::mem::take(&mut file.exceptions))?);
             merged = merge(merged, file);
             read.push(path);
         }
-        check(&merged)?;
+        check(&merged, &places)?;
         Ok(Config { places, file: merged, exceptions, read })
     }
 
@@ -93,6 +102,16 @@ impl Config {
         Err(ConfigError::UnknownAgent { name: wanted.to_owned(), known })
     }
 
+    /// The places that give paths their meaning in a workspace.
+    pub fn surroundings(&self, workspace: &Path) -> Surroundings {
+        Surroundings {
+            read_roots: self.file.read_roots.clone(),
+            write_roots: self.file.write_roots.clone(),
+            gateway: self.places.own(),
+            ..Surroundings::new(workspace, &self.places.home)
+        }
+    }
+
     /// The exceptions that are over, a sentence each.
     pub fn lapsed(&self, now: Timestamp) -> Vec<String> {
         let over = self.exceptions.iter().filter(|exception| exception.lapsed(now));
@@ -119,7 +138,7 @@ impl Config {
 /// When it cannot be read, says something unknown, or tries to loosen.
 pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigError> {
     let path = workspace.join(".portcullis.toml");
-    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let Some(text) = text_of(&path, Author::Anyone)? else { return Ok(None) };
     let file: WorkspaceFile = parse(&path, &text)?;
     if file.restrict_to_workspace == Some(false) {
         return Err(ConfigError::Loosens { path, key: "restrict_to_workspace" });
@@ -132,23 +151,11 @@ pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigE
 /// # Errors
 ///
 /// When the directory or a file cannot be read, or a file is not UTF-8.
-pub fn texts(dir: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>, ConfigError> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(ConfigError::Read { path: dir.to_owned(), source }),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|source| ConfigError::Read { path: dir.to_owned(), source })?.path();
-        if path.extension().is_some_and(|e| e == extension) && path.is_file() {
-            paths.push(path);
-        }
-    }
-    paths.sort();
+pub fn texts(dir: &Path, extension: &str, author: Author) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let unreadable = |source| ConfigError::Read { path: dir.to_owned(), source };
     let mut found = Vec::new();
-    for path in paths {
-        if let Some(text) = read_if_there(&path)? {
+    for path in files::list(dir, extension).map_err(unreadable)?.unwrap_or_default() {
+        if let Some(text) = text_of(&path, author)? {
             found.push((path, text));
         }
     }
@@ -176,14 +183,8 @@ pub fn position(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
     (line, column)
 }
 
-fn read_if_there(path: &Path) -> Result<Option<String>, ConfigError> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|error| ConfigError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
-    }
+fn text_of(path: &Path, author: Author) -> Result<Option<String>, ConfigError> {
+    files::read_text(path, author).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
 }
 
 fn merge(below: File, above: File) -> File {
@@ -208,7 +209,7 @@ fn merge(below: File, above: File) -> File {
     }
 }
 
-fn check(file: &File) -> Result<(), ConfigError> {
+fn check(file: &File, places: &Places) -> Result<(), ConfigError> {
     let people = file.operators.iter().chain(&file.reviewers).map(|p| ("person", &p.name));
     let agents = file.agents.iter().map(|a| ("agent", &a.name));
     let mut seen = Vec::new();
@@ -224,14 +225,7 @@ fn check(file: &File) -> Result<(), ConfigError> {
     if let Some(address) = file.serve.listen {
         loopback(address)?;
     }
-    let roots = file.read_roots.iter().chain(&file.write_roots).map(|p| ("an extra root", p));
-    let workspaces = file.agents.iter().filter_map(|a| a.workspace.as_ref()).map(|p| ("a workspace", p));
-    for (what, path) in roots.chain(workspaces) {
-        if !path.is_absolute() {
-            return Err(ConfigError::Relative { what, path: path.clone() });
-        }
-    }
-    Ok(())
+    file.write_roots.iter().try_for_each(|root| places.refuse_root(root))
 }
 
 /// The HTTP interface speaks in the clear, so it stays on this machine.
@@ -254,21 +248,27 @@ pub enum ConfigError {
     Loosens { path: PathBuf, key: &'static str },
     #[error("two entries for the {what} `{name}`: give each one a name of its own")]
     NamedTwice { what: &'static str, name: String },
-    #[error("neither HOME nor {variable} is set, so there is no place for the gateway's files; set one of them")]
-    NoHome { variable: &'static str },
+    #[error(
+        "HOME is {}, which is not there, and the gateway's files would be in it: make it, or set {}",
+        home.display(), unsaid.join(" and ")
+    )]
+    HomeMissing { home: PathBuf, unsaid: Vec<&'static str> },
+    #[error("HOME is not set, so there is no place for the gateway's files: set it, or {}", unsaid.join(" and "))]
+    NoHome { unsaid: Vec<&'static str> },
     #[error(
         "{address} is not a loopback address, and tokens would cross the network in the clear: listen on 127.0.0.1 or [::1], \
          and let a proxy with TLS or an SSH tunnel lead there"
     )]
     NotLoopback { address: SocketAddr },
-    #[error("{}: not UTF-8 at byte {offset}; save the file as UTF-8", path.display())]
-    NotUtf8 { path: PathBuf, offset: usize },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{what} must be an absolute path, not `{}`", path.display())]
-    Relative { what: &'static str, path: PathBuf },
     #[error("{variable} must be an absolute path, not `{}`", path.display())]
     RelativePlace { variable: &'static str, path: PathBuf },
+    #[error(
+        "the extra root {} holds the gateway's {what} directory {}, and what may be written there could change what judges \
+         it: name a directory that does not", root.display(), place.display()
+    )]
+    RootHoldsGateway { root: PathBuf, what: &'static str, place: PathBuf },
     #[error("there is no agent `{name}`: configured are {}", list(known))]
     UnknownAgent { name: String, known: Vec<String> },
     #[error(
@@ -285,6 +285,8 @@ fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn places(dir: &Path) -> Places {

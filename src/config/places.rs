@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::config::ConfigError;
 use crate::facts::normalise;
 
+/// The variables that name the places.
+pub const CONFIG: &str = "PORTCULLIS_CONFIG";
+const STATE: &str = "PORTCULLIS_STATE";
+
 /// The directories of one installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
@@ -28,19 +32,28 @@ impl Places {
     /// When neither `HOME` nor the overrides say where to look, or an override is not an absolute path.
     pub fn from_env() -> Result<Self, ConfigError> {
         let home = absolute("HOME")?;
-        let under_home = |variable: &'static str, xdg: &'static str, default: &str| -> Result<PathBuf, ConfigError> {
-            if let Some(named) = absolute(variable)? {
-                return Ok(named);
-            }
+        // Where a place is said to be, without asking the home directory.
+        let said = |variable: &'static str, xdg: &'static str| -> Result<Option<PathBuf>, ConfigError> {
             // The XDG specification says to ignore a relative value.
-            let base = env::var_os(xdg).map(PathBuf::from).filter(|p| p.is_absolute());
-            base.or_else(|| home.as_ref().map(|h| h.join(default)))
-                .map(|base| base.join("portcullis"))
-                .ok_or(ConfigError::NoHome { variable })
+            let base = || env::var_os(xdg).map(PathBuf::from).filter(|path| path.is_absolute());
+            Ok(absolute(variable)?.or_else(|| base().map(|base| base.join("portcullis"))))
         };
-        let config = under_home("PORTCULLIS_CONFIG", "XDG_CONFIG_HOME", ".config")?;
-        let state = under_home("PORTCULLIS_STATE", "XDG_STATE_HOME", ".local/state")?;
-        let system = env::var_os("PORTCULLIS_CONFIG").is_none().then(|| PathBuf::from("/etc/portcullis"));
+        let (config, state) = (said(CONFIG, "XDG_CONFIG_HOME")?, said(STATE, "XDG_STATE_HOME")?);
+        let unsaid = [(&config, CONFIG), (&state, STATE)].into_iter().filter(|(place, _)| place.is_none());
+        let unsaid: Vec<&'static str> = unsaid.map(|(_, variable)| variable).collect();
+        let (config, state) = match (config, state, &home) {
+            (Some(config), Some(state), _) => (config, state),
+            (_, _, None) => return Err(ConfigError::NoHome { unsaid }),
+            // The gateway makes its own directories there, and no home directory.
+            (_, None, Some(home)) if matches!(home.try_exists(), Ok(false)) => {
+                return Err(ConfigError::HomeMissing { home: home.clone(), unsaid });
+            }
+            (config, state, Some(home)) => (
+                config.unwrap_or_else(|| home.join(".config/portcullis")),
+                state.unwrap_or_else(|| home.join(".local/state/portcullis")),
+            ),
+        };
+        let system = env::var_os(CONFIG).is_none().then(|| PathBuf::from("/etc/portcullis"));
         Ok(Places { system, config, state, home: home.unwrap_or_else(|| PathBuf::from("/")) })
     }
 
@@ -50,7 +63,7 @@ impl Places {
     pub fn socket(&self) -> PathBuf {
         let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_absolute());
         match runtime {
-            Some(runtime) if env::var_os("PORTCULLIS_STATE").is_none() => runtime.join("portcullis/gateway.sock"),
+            Some(runtime) if env::var_os(STATE).is_none() => runtime.join("portcullis/gateway.sock"),
             _ => self.state.join("gateway.sock"),
         }
     }
@@ -80,13 +93,30 @@ impl Places {
     /// Names the directory that lies inside the workspace.
     pub fn refuse_inside(&self, workspace: &Path) -> Result<(), ConfigError> {
         let real = workspace.canonicalize().unwrap_or_else(|_| normalise(workspace));
-        for (what, place) in [("state", &self.state), ("configuration", &self.config)] {
-            let inside = real_or_nearest(place);
-            if inside.starts_with(&real) {
-                return Err(ConfigError::WorkspaceHoldsGateway { workspace: real, what, place: place.clone() });
-            }
+        match self.held_by(&real) {
+            Some((what, place)) => Err(ConfigError::WorkspaceHoldsGateway { workspace: real, what, place }),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The same for an extra root that may be written.
+    ///
+    /// # Errors
+    ///
+    /// Names the directory that lies inside the root.
+    pub fn refuse_root(&self, root: &Path) -> Result<(), ConfigError> {
+        match self.held_by(&real_or_nearest(root)) {
+            Some((what, place)) => Err(ConfigError::RootHoldsGateway { root: root.to_owned(), what, place }),
+            None => Ok(()),
+        }
+    }
+
+    /// What of the gateway's own lies in a directory.
+    fn held_by(&self, directory: &Path) -> Option<(&'static str, PathBuf)> {
+        let own = [("state", &self.state), ("configuration", &self.config)];
+        own.into_iter()
+            .find(|(_, place)| real_or_nearest(place).starts_with(directory))
+            .map(|(what, place)| (what, place.clone()))
     }
 }
 

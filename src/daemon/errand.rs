@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::approval::{Role, Status};
+use crate::approval::{Role, Status, presented_token};
 use crate::call::{Digest, Origin, Request};
 use crate::config::Places;
-use crate::gateway::{Caller, Gateway, OpenError, RulesError};
+use crate::gateway::{Caller, Gateway, OpenError, RecordError, RulesError};
 
 /// Where the errands' routes begin; they are there on the Unix socket alone.
 pub const CALL: &str = "/errand/call";
@@ -28,6 +27,8 @@ pub struct Errand {
     /// The client's current directory.
     pub here: PathBuf,
     pub cwd: Option<PathBuf>,
+    /// Whether `cwd` may name another workspace where none was chosen: for questions about calls that are made elsewhere.
+    pub roams: bool,
     pub tool: String,
     /// The arguments as JSON text, so that their nesting is measured alike on both sides.
     pub arguments: String,
@@ -64,6 +65,8 @@ pub enum ErrandError {
     Elsewhere { agent: String, chosen: PathBuf, workspace: PathBuf },
     #[error("PORTCULLIS_TOKEN is the credential of agent `{0}`; leave --agent out")]
     OtherAgent(String),
+    #[error("the session's name `{0}` holds a `/`: an agent that presents its credential chooses one without")]
+    Session(String),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -72,7 +75,8 @@ pub enum ErrandError {
 
 impl Errand {
     /// Whose call it is. A person may call as any agent and anywhere. An agent that presents its credential is that agent
-    /// and no other, and stays in its workspace, or in `home` where its configuration names none.
+    /// and no other, stays in its workspace, or in `home` where its configuration names none, and its sessions are apart
+    /// from those of others.
     ///
     /// # Errors
     ///
@@ -83,15 +87,18 @@ impl Errand {
         presented: Option<&Role>,
         home: Option<&Path>,
     ) -> Result<Caller, ErrandError> {
-        let by = |agent| {
-            let caller = gateway.caller_from(agent, &self.session, self.workspace.as_deref(), &self.here)?;
-            Ok::<_, OpenError>(Caller { origin: self.origin, ..caller })
+        let by = |agent, session: &str| {
+            let caller = gateway.caller_from(agent, session, self.workspace.as_deref(), &self.here)?;
+            Ok::<_, OpenError>(Caller { origin: self.origin, bound: caller.bound || !self.roams, ..caller })
         };
-        let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref())?) };
+        let Some(Role::Agent(name)) = presented else { return Ok(by(self.agent.as_deref(), &self.session)?) };
         if self.agent.as_ref().is_some_and(|asked| asked != name) {
             return Err(ErrandError::OtherAgent(name.clone()));
         }
-        let caller = by(Some(name))?;
+        if self.session.contains('/') {
+            return Err(ErrandError::Session(self.session.clone()));
+        }
+        let caller = by(Some(name), &format!("{name}/{}", self.session))?;
         let own = gateway.config().agent(Some(name)).map_err(OpenError::from)?.workspace;
         let Some(own) = own.as_deref().or(home) else { return Ok(caller) };
         let real = own.canonicalize().unwrap_or_else(|_| own.to_owned());
@@ -108,7 +115,7 @@ impl Errand {
     ///
     /// When the arguments are no JSON.
     pub fn request(&self, caller: &Caller) -> Result<Request, ErrandError> {
-        let arguments: Value = serde_json::from_str(&self.arguments)?;
+        let arguments = crate::json::parse(self.arguments.as_bytes())?;
         let caller_id = self.caller_id.clone();
         Ok(Request { cwd: self.cwd.clone(), caller_id, ..caller.request(self.tool.clone(), arguments) })
     }
@@ -122,6 +129,15 @@ impl Errand {
         let tools = gateway.offers(caller)?.iter().map(|tool| tool.definition().name.to_owned()).collect();
         Ok(Offers { agent: caller.principal.agent.clone(), workspace: caller.workspace.clone(), tools })
     }
+}
+
+/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
+///
+/// # Errors
+///
+/// When it is not known to this gateway.
+pub(crate) fn presented(gateway: &Gateway) -> Result<Option<Role>, RecordError> {
+    presented_token()?.map(|token| gateway.role_of(&token)).transpose()
 }
 
 /// What a client and the daemon must have in common to give the same answers: the version and the places.

@@ -1,7 +1,7 @@
 //! The daemon: one gateway for everybody who makes calls on this machine.
 //!
 //! ```text
-//! listen ─► serve (connections, their limits) ─► http::router ─► Daemon ─► Gateway
+//! listen ─► serve (connections, their limits) ─► the routes given to it ─► Daemon ─► Gateway
 //! ```
 //!
 //! - [`Listeners`] takes the state directory, the TCP address and the Unix socket; one daemon has them at a time.
@@ -10,10 +10,13 @@
 //! - [`errand`] is what the thin clients ask over the Unix socket.
 
 pub mod errand;
+mod held;
 mod idle;
 mod listen;
 mod reload;
+mod room;
 mod serve;
+mod shares;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,18 +24,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+pub(crate) use self::held::Held;
 pub use self::listen::{ListenError, Listeners, running};
-pub use self::reload::{fingerprint, follow_changes};
+pub use self::reload::{Files, follow_changes};
 pub use self::serve::{end_calls, serve};
+pub use self::shares::{Share, Shares};
 use crate::approval::{Approval, ApprovalId, Role, Status};
 use crate::call::Request;
 use crate::gateway::{Caller, Gateway, Judged, Outcome, RecordError};
 
 /// How many calls are judged or run at the same time. Others wait for their turn.
 const MOST_CALLS: usize = 128;
+/// How many of them may be one agent's.
+const CALLS_OF_ONE: usize = 64;
+/// How many requests of agents are answered at the same time, and how many of one. The rest of the connections is left for
+/// people.
+const MOST_REQUESTS: usize = 448;
+const REQUESTS_OF_ONE: usize = 256;
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
 /// How often an approval is looked at that somebody else may have answered, in another process.
@@ -45,7 +56,8 @@ pub struct Daemon {
     gateway: Arc<Gateway>,
     workspace: PathBuf,
     address: SocketAddr,
-    turns: Arc<Semaphore>,
+    turns: Shares,
+    requests: Shares,
     /// Changes whenever an approval was answered here.
     answers: watch::Sender<()>,
     closing: watch::Sender<bool>,
@@ -56,7 +68,10 @@ pub struct Daemon {
 /// Why the daemon did not take a call on. It did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("{MOST_CALLS} calls are running, and none ended within {} s: try again later", TURN.as_secs())]
+    #[error(
+        "too many calls are running ({MOST_CALLS} at most, {CALLS_OF_ONE} of one agent), and none ended within {} s: try \
+         again later", TURN.as_secs()
+    )]
     Busy,
     #[error("the gateway failed inside, and nothing was allowed; please report this as a bug")]
     Broken,
@@ -67,12 +82,12 @@ pub enum Refusal {
 impl Daemon {
     /// `workspace` is where agents work whose configuration names no place.
     pub fn new(gateway: Arc<Gateway>, workspace: PathBuf, address: SocketAddr) -> Self {
-        let turns = Arc::new(Semaphore::new(MOST_CALLS));
         Daemon {
             gateway,
             workspace,
             address,
-            turns,
+            turns: Shares::new(MOST_CALLS, CALLS_OF_ONE),
+            requests: Shares::new(MOST_REQUESTS, REQUESTS_OF_ONE),
             answers: watch::Sender::new(()),
             closing: watch::Sender::new(false),
             cutting: watch::Sender::new(false),
@@ -83,9 +98,9 @@ impl Daemon {
         &self.gateway
     }
 
-    /// What every call takes one of while it runs.
-    pub fn turns(&self) -> &Arc<Semaphore> {
-        &self.turns
+    /// What every request of an agent takes one of while it is answered.
+    pub fn requests(&self) -> &Shares {
+        &self.requests
     }
 
     pub fn workspace(&self) -> &Path {
@@ -128,7 +143,8 @@ impl Daemon {
         };
         // Judging works on files and waits for the disk: a thread of its own keeps the event loop free, and lets the
         // records of many calls share one sync.
-        self.in_turn(move || Handle::current().block_on(gateway.call_unless(&caller, request, ended))).await
+        let agent = caller.principal.agent.clone();
+        self.in_turn(&agent, move || Handle::current().block_on(gateway.call_unless(&caller, request, ended))).await
     }
 
     /// Makes a call and, where it asks, waits for the answer up to `patience` and makes it again.
@@ -193,7 +209,8 @@ impl Daemon {
     /// As [`Daemon::call`].
     pub async fn judge(&self, caller: Caller, request: Request) -> Result<Judged, Refusal> {
         let gateway = Arc::clone(&self.gateway);
-        self.in_turn(move || gateway.judge(&caller, request)).await
+        let agent = caller.principal.agent.clone();
+        self.in_turn(&agent, move || gateway.judge(&caller, request)).await
     }
 
     /// Works with the gateway's books, off the event loop.
@@ -256,12 +273,16 @@ impl Daemon {
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
-    async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        agent: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
         if *self.closing.borrow() {
             return Err(Refusal::Stopping);
         }
-        let turn = match timeout(TURN, Arc::clone(&self.turns).acquire_owned()).await {
-            Ok(turn) => turn.map_err(|_| Refusal::Stopping)?,
+        let turn = match timeout(TURN, self.turns.take(agent)).await {
+            Ok(turn) => turn.ok_or(Refusal::Stopping)?,
             Err(_) => return Err(Refusal::Busy),
         };
         // The turn belongs to the work, which goes on where nobody waits for it any more.
@@ -287,8 +308,15 @@ impl Daemon {
 
     /// How many calls are judged or run now.
     fn running(&self) -> usize {
-        MOST_CALLS - self.turns.available_permits()
+        MOST_CALLS - self.turns.free()
     }
+}
+
+/// Which listener a request came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    Tcp,
+    Unix,
 }
 
 /// A person's answer.

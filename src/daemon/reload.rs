@@ -1,5 +1,6 @@
 //! Noticing that the configuration changed on disk.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use tracing::{debug, error, info, warn};
 use crate::call::Digest;
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::files::{self, Author};
 
 /// An editor writes a file in several steps; what it leaves behind in this time is one change.
 const SETTLED: Duration = Duration::from_millis(200);
@@ -21,12 +23,13 @@ const SETTLED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Reloads on every message of `hangups` and on every change of the configuration's files, as long as it is polled.
-/// `loaded` is the fingerprint of what the gateway was opened with.
-pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mut loaded: Digest) {
+/// `loaded` is what the gateway was opened with.
+pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mut loaded: Files) {
     let config = daemon.gateway().config();
     let (sender, mut changes) = mpsc::channel(1);
     let mut watcher = watcher(sender);
     let mut told = Vec::new();
+    let mut missed = Files(BTreeMap::new());
     loop {
         let lapsed = daemon.gateway().config().lapsed(jiff::Timestamp::now());
         for warning in lapsed.iter().filter(|warning| !told.contains(*warning)) {
@@ -45,8 +48,18 @@ pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mu
             }
             () = sleep(LOOK) => false,
         };
-        let found = fingerprint(&config);
-        if asked || found != loaded {
+        let found = Files::of(&config);
+        // An editor that writes anew, or a mistaken `mv`, must not take rules away: that, somebody has to say.
+        let gone = loaded.gone(&found);
+        if !asked && !gone.is_empty() {
+            if missed != found {
+                error!(
+                    ?gone,
+                    "files of the configuration are gone, so the old rules stay in force: put them back, or send SIGHUP"
+                );
+                missed = found;
+            }
+        } else if asked || found != loaded {
             loaded = found;
             reload(daemon).await;
         }
@@ -96,23 +109,31 @@ fn watch(watcher: &mut RecommendedWatcher, config: &Config) {
     }
 }
 
-/// The content of every file that a reload would read.
-pub fn fingerprint(config: &Config) -> Digest {
-    let mut files = Vec::new();
-    for dir in config.dirs() {
-        files.push(dir.join("portcullis.toml"));
-        for inner in ["policies", "commands", "profiles"] {
-            // What cannot be listed is for the reload to say.
-            let _ = gather(&dir.join(inner), 0, &mut files);
+/// Every file that a reload would read, and its content.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Files(BTreeMap<PathBuf, Result<Digest, String>>);
+
+impl Files {
+    pub fn of(config: &Config) -> Self {
+        let mut files = Vec::new();
+        for dir in config.dirs() {
+            files.push(dir.join("portcullis.toml"));
+            for inner in ["policies", "commands", "profiles"] {
+                // What cannot be listed is for the reload to say.
+                let _ = gather(&dir.join(inner), 0, &mut files);
+            }
         }
+        let content = |path: &PathBuf| match files::read(path, Author::Anyone) {
+            Ok(content) => content.map(|content| Ok(Digest::of(content))),
+            Err(error) => Some(Err(error.to_string())),
+        };
+        Files(files.into_iter().filter_map(|path| content(&path).map(|content| (path, content))).collect())
     }
-    files.sort();
-    let mut text = String::new();
-    for file in files {
-        let content = fs::read(&file).map(Digest::of);
-        text.push_str(&format!("{}\0{:?}\n", file.display(), content.map_err(|e| e.kind())));
+
+    /// What was here and is not there now.
+    fn gone<'a>(&'a self, now: &Files) -> Vec<&'a PathBuf> {
+        self.0.keys().filter(|path| !now.0.contains_key(*path)).collect()
     }
-    Digest::of(text)
 }
 
 fn gather(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {

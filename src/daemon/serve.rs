@@ -1,34 +1,35 @@
 //! Accepting connections, within limits, until the daemon is told to stop.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
 use axum::{Extension, Router};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
+use tower::ServiceExt;
 use tracing::{debug, info, warn};
 
+use crate::daemon::held::Held;
 use crate::daemon::idle::Idle;
-use crate::daemon::{Daemon, Listeners};
-use crate::http::{self, Via};
+use crate::daemon::room::{Guest, Room};
+use crate::daemon::{Daemon, Listeners, Via};
 
-/// Connections at the same time on each of the two listeners, so that one cannot starve the other. More wait in the
-/// kernel's queue.
-const MOST_CONNECTIONS: usize = 256;
+/// Connections at the same time on each of the two listeners, so that one cannot starve the other.
+const MOST_CONNECTIONS: usize = 512;
 /// How long a client may take to send a request's head; also how long a connection may lie idle between requests. Longer
 /// than common clients keep one (4 to 15 seconds), so that none sends a request on a connection that is just being closed.
 const HEAD: Duration = Duration::from_secs(20);
-/// The same for a connection that is opened while more than half of the room is taken.
-const CROWDED_HEAD: Duration = Duration::from_secs(5);
 /// The most bytes of a request's head (RFC 9112, section 3, leaves the limit to the server), and the most header fields.
 const HEAD_BYTES: usize = 32 * 1024;
 const HEAD_FIELDS: usize = 64;
@@ -43,22 +44,26 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// After an error of accept(2) such as "too many open files", so that the loop does not spin.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` is ready. Then no connection is accepted any more, and those that are open have ten seconds to
+/// Serves `routes` until `stop` is ready; each request says among its extensions how it came in ([`Via`]). Then no connection is accepted any more, and those that are open have ten seconds to
 /// finish their requests. Calls that go on for longer are ended, with everything that they started, and their end is on
 /// record when this returns.
 ///
 /// # Errors
 ///
 /// When the listeners cannot be used.
-pub async fn serve(daemon: Arc<Daemon>, listeners: Listeners, stop: impl Future<Output = ()>) -> io::Result<()> {
+pub async fn serve(
+    daemon: Arc<Daemon>,
+    listeners: Listeners,
+    routes: Router,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let Listeners { tcp, unix, socket, lock: _held } = listeners;
     let (tcp, unix) = (TcpListener::from_std(tcp)?, UnixListener::from_std(unix)?);
-    let router = http::router(Arc::clone(&daemon));
     let graceful = GracefulShutdown::new();
     {
         let mut stop = pin!(stop);
-        let over_tcp = accept_tcp(&tcp, router.clone().layer(Extension(Via::Tcp)), &graceful);
-        let over_unix = accept_unix(&unix, router.layer(Extension(Via::Unix)), &graceful);
+        let over_tcp = accept_tcp(&tcp, routes.clone().layer(Extension(Via::Tcp)), &graceful);
+        let over_unix = accept_unix(&unix, routes.layer(Extension(Via::Unix)), &graceful);
         tokio::select! {
             () = &mut stop => {}
             () = over_tcp => {}
@@ -107,50 +112,56 @@ async fn finished(daemon: &Daemon, graceful: GracefulShutdown) {
     }
 }
 
-async fn accept_tcp(listener: &TcpListener, router: Router, graceful: &GracefulShutdown) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+async fn accept_tcp(listener: &TcpListener, routes: Router, graceful: &GracefulShutdown) {
+    let room = Room::new(MOST_CONNECTIONS);
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
                 no_delay(&stream);
-                connection(stream, router.clone(), graceful, permit);
+                connection(stream, routes.clone(), graceful, room.enter().await);
             }
             Err(error) => pause(error).await,
         }
     }
 }
 
-async fn accept_unix(listener: &UnixListener, router: Router, graceful: &GracefulShutdown) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+async fn accept_unix(listener: &UnixListener, routes: Router, graceful: &GracefulShutdown) {
+    let room = Room::new(MOST_CONNECTIONS);
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) if is_ours(&stream) => connection(stream, router.clone(), graceful, permit),
+            Ok((stream, _)) if is_ours(&stream) => {
+                connection(stream, routes.clone(), graceful, room.enter().await);
+            }
             Ok(_) => warn!("another user's process connected to the socket; it was turned away"),
             Err(error) => pause(error).await,
         }
     }
 }
 
-fn connection<S>(stream: S, router: Router, graceful: &GracefulShutdown, permit: OwnedSemaphorePermit)
+fn connection<S>(stream: S, routes: Router, graceful: &GracefulShutdown, guest: Arc<Guest>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let crowded = permit.semaphore().available_permits() < MOST_CONNECTIONS / 2;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(if crowded { CROWDED_HEAD } else { HEAD })
+        .header_read_timeout(HEAD)
         .max_headers(HEAD_FIELDS)
         .max_header_size(HEAD_BYTES)
         .max_buf_size(2 * HEAD_BYTES);
-    let served = http.serve_connection(TokioIo::new(Idle::new(stream, STALLED)), TowerToHyperService::new(router));
+    let asked = Arc::clone(&guest);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let (asking, answered) = (asked.asks(), routes.clone().oneshot(request));
+        async move { Ok::<_, Infallible>(answered.await?.map(|body| Held::new(body, asking))) }
+    });
+    let served = http.serve_connection(TokioIo::new(Idle::new(stream, STALLED)), answer);
     let served = graceful.watch(served);
     tokio::spawn(async move {
-        if let Err(error) = served.await {
-            debug!(%error, "a connection ended");
+        tokio::select! {
+            ended = served => if let Err(error) = ended {
+                debug!(%error, "a connection ended");
+            },
+            () = guest.told_to_leave() => debug!("a quiet connection made place for another"),
         }
-        drop(permit);
     });
 }
 

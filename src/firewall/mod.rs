@@ -98,7 +98,7 @@ impl Firewall {
     /// The answer to a call when nobody is asked: its verdict, less what the principal's mode grants in advance.
     pub fn effective(&self, call: &Call, verdict: &Verdict) -> Decision {
         match verdict.decision {
-            Decision::Ask(level) if level.number() <= standing_level(&call.principal) => Decision::Allow,
+            Decision::Ask(level) if level.number() <= standing(call, verdict) => Decision::Allow,
             decision => decision,
         }
     }
@@ -116,7 +116,7 @@ impl Firewall {
             return Ok(Cleared { prepared });
         }
         let level = match approval {
-            Approval::Standing => standing_level(&call.principal),
+            Approval::Standing => standing(call, &verdict),
             Approval::Granted(grant) => {
                 if let Err(uncovered) = grant.covers(digest, &verdict) {
                     verdict.object(Finding::new("approval.not-covered", Severity::Warn, uncovered.to_string()));
@@ -141,9 +141,19 @@ fn guarded(stage: Stage, judge: impl FnOnce() -> Vec<Finding>) -> StageVerdict {
     StageVerdict::new(stage, findings)
 }
 
+/// Findings that say that a bound was hit or a part could not be read, so that graver ones may be missing.
+const UNJUDGED: &[&str] = &["command.not-fully-analysed", "command.script-not-analysed", "path.not-fully-checked"];
+
+/// What the principal's mode answers in advance: nothing where something that asks was left unjudged. It answers for
+/// what was seen, and whoever could exhaust a bound would choose what that is.
+fn standing(call: &Call, verdict: &Verdict) -> u8 {
+    let mut asking = verdict.findings().map(|(_, finding)| finding).filter(|finding| finding.severity > Severity::Note);
+    if asking.any(|finding| UNJUDGED.contains(&finding.id.as_str())) { 0 } else { standing_level(&call.principal) }
+}
+
 /// Where nobody is there to answer, what asks is denied, unless the mode granted it in advance.
 fn settle(call: &Call, mut verdict: Verdict) -> Verdict {
-    let asks = matches!(verdict.decision, Decision::Ask(level) if level.number() > standing_level(&call.principal));
+    let asks = matches!(verdict.decision, Decision::Ask(level) if level.number() > standing(call, &verdict));
     if call.principal.unattended && asks {
         let message = "this needs an approval, and nobody is there to give it: the agent is configured as unattended";
         verdict.object(Finding::new("approval.unattended", Severity::Deny, message));

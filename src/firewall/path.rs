@@ -24,7 +24,22 @@ const OWN_FILES: &[&str] = &["/dev/fd", "/proc/self/fd"];
 /// Judges every path. A tool's argument is opened by the gateway itself, so the workspace is its limit. A path inside a
 /// command is opened by a confined program, so reading the operating system is no matter here.
 pub(super) fn judge(_call: &Call, facts: &Facts, restrict_to_workspace: bool) -> Vec<Finding> {
-    facts.paths.iter().flat_map(|path| of_path(path, restrict_to_workspace)).collect()
+    let mut findings: Vec<Finding> = facts.paths.iter().flat_map(|path| of_path(path, restrict_to_workspace)).collect();
+    let left = facts.paths.iter().filter(|path| is_left_to_sandbox(path)).count();
+    if left > 0 {
+        let message = "what the command reads outside of the workspace, its confinement refuses or lets it: \
+                       `portcullis sandbox plan` says which";
+        findings.push(finding("path.left-to-sandbox", Severity::Note, message.to_owned()));
+    }
+    findings
+}
+
+/// A file that a command looks into, at a place where that is no matter of this stage.
+fn is_left_to_sandbox(path: &PathFact) -> bool {
+    path.argument == COMMAND
+        && path.access == Access::Read
+        && matches!(path.scope, Scope::Temp | Scope::System | Scope::Root)
+        && !OWN_FILES.iter().any(|own| is_below(&path.given, own))
 }
 
 fn of_path(path: &PathFact, restricted: bool) -> Vec<Finding> {
@@ -114,7 +129,8 @@ fn protected(path: &PathFact) -> Option<Finding> {
         ProtectedAction::Ask => (Severity::Warn, "work without it, or say why it is needed when the operator is asked"),
         ProtectedAction::Deny => (Severity::Deny, "work without it; an operator can change the protected paths"),
     };
-    let message = format!("{} is protected (`{}`)", shown(path), protected.glob);
+    let which = elsewhere(path).map_or_else(String::new, |lands| format!(", which is {},", quoted(lands)));
+    let message = format!("{}{which} is protected (`{}`)", shown(path), protected.glob);
     Some(finding("path.protected", severity, message).safer(advice))
 }
 
@@ -146,11 +162,20 @@ fn verb(access: Access) -> &'static str {
     }
 }
 
+/// Where a path lands, should its name not say so itself.
+fn elsewhere(path: &PathFact) -> Option<&str> {
+    path.elsewhere().filter(|lands| !path.given.starts_with('/') || !std::path::Path::new(&path.given).ends_with(lands))
+}
+
 /// The path as it was given, safe to print.
 fn shown(path: &PathFact) -> String {
+    quoted(&path.given)
+}
+
+fn quoted(path: &str) -> String {
     const LONGEST: usize = 200;
-    let mut text: String = path.given.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if path.given.chars().nth(LONGEST).is_some() {
+    let mut text: String = path.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if path.chars().nth(LONGEST).is_some() {
         text.push('…');
     }
     format!("`{text}`")

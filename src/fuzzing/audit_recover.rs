@@ -122,6 +122,7 @@ fn finished(call: &str) -> Event {
         ms: 3,
         output_bytes: 2,
         output_digest: Some(Digest::of("2\n")),
+        notes: Vec::new(),
     })
 }
 

@@ -82,6 +82,9 @@ fn first_line_counts(text: &str) {
     assert_eq!(decision(&analyse(&script)), Decision::Deny, "what follows hides a first line: {script:?}");
 }
 
+/// The name of a function that no script calls itself: that would be another script.
+const FUNCTION: &str = "_wrapped";
+
 /// Ways to run a script that is given as text, and to run it within another.
 fn wrapped(text: &str) -> Vec<String> {
     let word = quoted(text);
@@ -106,7 +109,7 @@ fn wrapped(text: &str) -> Vec<String> {
         format!("while true; do\n{text}\ndone"),
         format!("for i in 1; do\n{text}\ndone"),
         format!("case x in x)\n{text}\nesac"),
-        format!("f() {{\n{text}\n}}\nf"),
+        format!("{FUNCTION}() {{\n{text}\n}}\n{FUNCTION}"),
         format!("trap {word} EXIT"),
     ]
 }
@@ -115,6 +118,9 @@ fn wrapping_never_lowers(text: &str) {
     for script in wrapped(text) {
         // find(1) puts a path for `{}` within its arguments, too, which makes another script of it.
         if script.starts_with("find ") && text.contains("{}") {
+            continue;
+        }
+        if text.contains(FUNCTION) {
             continue;
         }
         // A heredoc that lacks its end takes in what follows, the closing word too.

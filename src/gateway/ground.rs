@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::unistd::{AccessFlags, access};
+
 use crate::audit::Hashes;
 use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
+use crate::files::Author;
 use crate::firewall::Firewall;
 use crate::firewall::policy::{Policies, PolicyError, PolicyFiles, Source, Trust};
 use crate::gateway::checked;
@@ -44,8 +47,7 @@ impl Base {
         let packs = packs(config)?;
         let profiles = profiles(config)?;
         let policies = Policies::load(policy_sources(config)?, &definitions(registry))?;
-        let limits = config.file.limits.set(command::Limits::default());
-        let guard = checked::load(&packs, config)?.with_limits(limits);
+        let guard = checked::load(&packs, config)?.with_limits(limits(config));
         for exception in &config.exceptions {
             valid(exception, &guard)?;
         }
@@ -53,11 +55,36 @@ impl Base {
     }
 }
 
+/// The bounds of an analysis. They are the operator's alone: a smaller analysis sees less, so it is no tighter.
+fn limits(config: &Config) -> command::Limits {
+    config.file.limits.set(command::Limits::default())
+}
+
+impl Base {
+    /// Everything that keeps the rules from being loaded, part by part.
+    pub fn faults(config: &Config, registry: &Registry) -> Vec<String> {
+        let mut faults: Vec<RulesError> = Vec::new();
+        match packs(config).map_err(RulesError::from).and_then(|packs| Ok(checked::load(&packs, config)?)) {
+            Ok(guard) => faults.extend(config.exceptions.iter().filter_map(|exception| valid(exception, &guard).err())),
+            Err(fault) => faults.push(fault),
+        }
+        faults.extend(profiles(config).err().map(RulesError::from));
+        let policies = policy_sources(config).and_then(|sources| Policies::load(sources, &definitions(registry)));
+        faults.extend(policies.err().map(RulesError::from));
+        faults.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// The policies of a workspace.
+pub(crate) fn workspace_policies(workspace: &Path) -> Result<Vec<Source>, PolicyError> {
+    Source::all(&workspace.join(".portcullis/policies"), Trust::Workspace)
+}
+
 /// The command packs of the configuration's directories.
 pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
     let mut packs = Vec::new();
     for dir in config.dirs() {
-        for (path, text) in config::texts(&dir.join("commands"), "toml")? {
+        for (path, text) in config::texts(&dir.join("commands"), "toml", Author::Operator)? {
             packs.push(pack(&path, text, command::Trust::User));
         }
     }
@@ -66,7 +93,7 @@ pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
 
 /// The command packs of a workspace.
 pub(crate) fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
-    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml")?;
+    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml", Author::Anyone)?;
     Ok(texts.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
 }
 
@@ -82,18 +109,16 @@ fn valid(exception: &Exception, guard: &Guard) -> Result<(), RulesError> {
 
 /// The command guard of a workspace, without the rest of its rules.
 pub(crate) fn guard(config: &Config, workspace: &Path) -> Result<Guard, RulesError> {
-    let own = config::workspace_file(workspace)?.unwrap_or_default();
     let mut sources = packs(config)?;
     sources.extend(workspace_packs(workspace)?);
-    let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
-    Ok(checked::load(&sources, config)?.with_limits(limits))
+    Ok(checked::load(&sources, config)?.with_limits(limits(config)))
 }
 
 /// The built-in profiles, and those of the configuration's directories.
 pub(crate) fn profiles(config: &Config) -> Result<Profiles, ProfileError> {
     let mut profiles = Profiles::built_in()?;
     for dir in config.dirs() {
-        profiles.load(&dir.join("profiles"))?;
+        profiles.load(&dir.join("profiles"), Author::Operator)?;
     }
     Ok(profiles)
 }
@@ -105,8 +130,8 @@ pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError
         PolicySet::Strict => PolicyFiles::Strict.sources(),
         PolicySet::None => Vec::new(),
     };
-    for dir in config.dirs().map(|dir| dir.join("policies")).filter(|dir| dir.is_dir()) {
-        sources.extend(Source::read(&dir, Trust::Operator)?);
+    for dir in config.dirs() {
+        sources.extend(Source::all(&dir.join("policies"), Trust::Operator)?);
     }
     Ok(sources)
 }
@@ -124,25 +149,22 @@ impl Ground {
         workspace: &Path,
         profile: &str,
     ) -> Result<Self, RulesError> {
+        usable(workspace)?;
         let own = config::workspace_file(workspace)?.unwrap_or_default();
         let dir = workspace.join(".portcullis");
 
         let mut policies = Arc::clone(&base.policies);
-        let policy_dir = dir.join("policies");
-        if policy_dir.is_dir() {
-            let mut sources = base.policies.sources().to_vec();
-            sources.extend(Source::read(&policy_dir, Trust::Workspace)?);
+        let own_policies = workspace_policies(workspace)?;
+        if !own_policies.is_empty() {
+            let sources = base.policies.sources().iter().cloned().chain(own_policies).collect();
             policies = Arc::new(Policies::load(sources, &definitions(registry))?);
         }
 
         let mut guard = Arc::clone(&base.guard);
-        let limits = own.limits.narrow(config.file.limits.set(command::Limits::default()));
         let packs = workspace_packs(workspace)?;
         if !packs.is_empty() {
             let sources: Vec<PackSource> = base.packs.iter().cloned().chain(packs).collect();
-            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits));
-        } else if own.limits != config::Limits::default() {
-            guard = Arc::new(Guard::clone(&guard).with_limits(limits));
+            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits(config)));
         }
         let here = |exception: &&Exception| exception.workspace.as_ref().is_none_or(|place| place == workspace);
 
@@ -153,12 +175,7 @@ impl Ground {
             profile = Arc::new(profile.narrowed(&*profiles.named(narrower)?));
         }
 
-        let surroundings = Surroundings {
-            read_roots: config.file.read_roots.clone(),
-            write_roots: config.file.write_roots.clone(),
-            gateway: config.places.own(),
-            ..Surroundings::new(workspace, &config.places.home)
-        };
+        let surroundings = config.surroundings(workspace);
         let protect = config.file.protect.iter().chain(&own.protect);
         let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
@@ -209,6 +226,22 @@ impl Ground {
     }
 }
 
+/// That a workspace is there without being one is said before what follows from it. One that is not there is for the
+/// resolver to refuse: its calls are judged all the same.
+fn usable(workspace: &Path) -> Result<(), RulesError> {
+    let refuse = |why| Err(RulesError::Workspace { workspace: workspace.to_owned(), why });
+    if !workspace.exists() {
+        return Ok(());
+    }
+    if !workspace.is_dir() {
+        return refuse("is not a directory: name the project's directory");
+    }
+    match access(workspace, AccessFlags::R_OK | AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(_) => refuse("may not be read by this user: choose another, or let this user read and enter it"),
+    }
+}
+
 fn pack(path: &Path, text: String, trust: command::Trust) -> PackSource {
     PackSource { file: path.display().to_string(), text, trust }
 }
@@ -230,4 +263,6 @@ pub enum RulesError {
     Profile(#[from] ProfileError),
     #[error(transparent)]
     Protection(#[from] ProtectionError),
+    #[error("the workspace {} {why}", workspace.display())]
+    Workspace { workspace: PathBuf, why: &'static str },
 }

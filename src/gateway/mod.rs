@@ -4,22 +4,26 @@
 mod checked;
 mod generation;
 mod ground;
+mod health;
 mod prepare;
 mod record;
 mod report;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
-pub(crate) use self::ground::{definitions, guard, packs, policy_sources, profiles, workspace_packs};
+pub(crate) use self::ground::{
+    definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
+};
+pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
@@ -29,9 +33,12 @@ use crate::config::{Config, ConfigError, LOCAL_AGENT};
 use crate::facts::Facts;
 use crate::firewall::{Approval, Cleared, Prepared, policy};
 use crate::registry::{self, Output, Registry, Sensitivity, Tool, ToolError};
-use crate::sandbox::{DEFAULT_PROFILE, Kernel, Profile};
+use crate::sandbox::{DEFAULT_PROFILE, Kernel};
 use crate::state::Sessions;
 use crate::verdict::{Decision, Finding, Severity, Verdict};
+
+/// The finding of a call that ran and whose end is not in the log.
+pub const END_NOT_RECORDED: &str = "audit.end-not-recorded";
 
 /// One installation's gateway: the tools, the rules, and the log that every call goes through.
 pub struct Gateway {
@@ -42,15 +49,20 @@ pub struct Gateway {
     state: OnceLock<Arc<State>>,
     /// The sessions' history, where only that is needed.
     sessions: OnceLock<Sessions>,
+    /// The last reload failed, so the rules are older than their files.
+    stale: AtomicBool,
 }
+
+/// The finding that says that a reload failed.
+pub(crate) const STALE: &str = "rules.stale";
 
 /// On whose behalf calls come in, and where.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub principal: Principal,
     pub workspace: PathBuf,
-    /// Whether the workspace was chosen; otherwise it is just the current directory, and a call's own working directory
-    /// outside of it is the workspace of that call.
+    /// Whether every call is in this workspace. Otherwise a call's own working directory outside of it is the workspace of
+    /// that call, as for the lines of `check --batch`.
     pub bound: bool,
     pub profile: String,
     pub allowed_tools: Option<Vec<String>>,
@@ -117,11 +129,22 @@ pub struct Done {
     pub result: Result<Output, ToolError>,
 }
 
+/// On whose word a call runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Grant,
+    /// Of a call that asks, in a mode that answers.
+    Mode,
+    Verdict,
+}
+
 /// What happens to a judged call next.
 enum Next {
     Ask(Box<Waiting>),
     Deny,
-    Run(Box<Cleared>),
+    /// A person was asked for it before and said no.
+    Refused(Finding),
+    Run(Box<Cleared>, By),
 }
 
 impl Gateway {
@@ -142,7 +165,14 @@ impl Gateway {
     pub fn with_kernel(config: Config, kernel: Kernel) -> Result<Self, OpenError> {
         let registry = crate::tools::all()?;
         let rules = RwLock::new(Arc::new(Rules::load(config, &registry)?));
-        Ok(Gateway { registry, kernel, rules, state: OnceLock::new(), sessions: OnceLock::new() })
+        Ok(Gateway {
+            registry,
+            kernel,
+            rules,
+            state: OnceLock::new(),
+            sessions: OnceLock::new(),
+            stale: AtomicBool::new(false),
+        })
     }
 
     /// Loads configuration and rules again, all or nothing. Where something is wrong the old ones stay in force; either
@@ -167,11 +197,13 @@ impl Gateway {
                 state.control(Change::PolicyLoaded, "reloaded".to_owned(), before, Some(after))?;
                 let config = Arc::clone(&rules.config);
                 *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+                self.stale.store(false, Ordering::Relaxed);
                 // Tokens come last: who reads one may use it at once.
                 state.adopt(&config);
                 Ok(())
             }
             Err(error) => {
+                self.stale.store(true, Ordering::Relaxed);
                 state.control(Change::PolicyFailed, error.to_string(), before, None)?;
                 Err(error)
             }
@@ -180,18 +212,30 @@ impl Gateway {
 
     /// What the firewall would answer. Runs nothing and records nothing.
     pub fn judge(&self, caller: &Caller, request: Request) -> Judged {
+        let mut judged = self.judged(caller, request);
+        judged.verdict.notes.extend(self.staleness());
+        judged
+    }
+
+    fn judged(&self, caller: &Caller, request: Request) -> Judged {
         let tool = request.tool.clone();
         match self.prepare(caller, request) {
             Ok((ground, prepared)) => {
                 let mut verdict = ground.firewall.judge(&prepared.call, &prepared.facts, 0);
                 if ground.firewall.effective(&prepared.call, &verdict) != verdict.decision {
-                    let message = "the principal's mode answers this for the operator: the call runs without asking";
-                    verdict.notes.push(Finding::new("approval.standing", Severity::Note, message));
+                    verdict.notes.push(standing());
                 }
                 Judged { tool, call: Some(prepared.call), facts: Some(prepared.facts), verdict }
             }
             Err(reason) => Judged::refused(tool, reason),
         }
+    }
+
+    /// What every answer says while the rules are older than their files. What is wrong with those is for the operator.
+    fn staleness(&self) -> Option<Finding> {
+        let message = "the configuration was changed and cannot be used, so the rules from before are in force: \
+                       `portcullis doctor` says what is wrong with it";
+        self.stale.load(Ordering::Relaxed).then(|| Finding::new(STALE, Severity::Note, message))
     }
 
     /// Makes a call, the whole way.
@@ -221,16 +265,31 @@ impl Gateway {
                 return Outcome::Denied(judged);
             }
         };
-        let (call, facts) = (prepared.call.clone(), prepared.facts.clone());
+        let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
         let verdict = ground.firewall.judge(&call, &facts, 0);
         let next = decide(&state, &ground, prepared, &verdict, caller);
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
+        judged.verdict.notes.extend(self.staleness());
         match next {
-            Ok(Next::Run(cleared)) => self.dispatch(state, *cleared, judged, cancelled).await,
+            Ok(Next::Run(cleared, by)) => {
+                if by == By::Mode {
+                    judged.verdict.notes.push(standing());
+                }
+                self.dispatch(state, *cleared, judged, cancelled).await
+            }
             Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
+            Ok(Next::Refused(finding)) => {
+                judged.verdict.object(finding);
+                Outcome::Denied(judged)
+            }
             Err(error) => {
                 judged.verdict.object(error.finding());
+                let told = matches!(error, RecordError::NotRun(_));
+                if let (Some(call), Some(facts), false) = (&judged.call, &judged.facts, told) {
+                    let (verdict, hashes, workspace) = (&judged.verdict, &ground.hashes(), ground.workspace());
+                    state.fell(&Entry { call, facts, verdict, digest, hashes, workspace }, &request, &error);
+                }
                 Outcome::Denied(judged)
             }
         }
@@ -248,10 +307,12 @@ impl Gateway {
         let call = cleared.call().id.clone();
         let Some(tool) = self.registry.get(&cleared.call().tool).cloned() else {
             let reason = "the tool went away while the call was judged; make the call again";
+            let _ = state.not_run(&call, reason);
             judged.verdict.object(Finding::new("call.tool-gone", Severity::Deny, reason));
             return Outcome::Denied(judged);
         };
         let call_id = call.clone();
+        let for_model = cleared.call().origin != Origin::Cli;
         let task = tokio::spawn(async move {
             let started = Instant::now();
             let mut run = tokio::spawn({
@@ -276,10 +337,11 @@ impl Gateway {
                 ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
                 output_bytes: text.len() as u64,
                 output_digest: Some(Digest::of(&text)),
+                notes: record::notes(&result),
             });
             result = match result {
                 Ok(output) => Ok(Output { text: registry::clip(output.text, tool.definition().max_output), ..output }),
-                Err(ToolError::Failed(text)) => Err(ToolError::Failed(registry::with_hint(&text))),
+                Err(ToolError::Failed(text)) if for_model => Err(ToolError::Failed(registry::with_hint(&text))),
                 Err(error) => Err(error),
             };
             (result, recorded)
@@ -288,7 +350,7 @@ impl Gateway {
             Ok((result, recorded)) => {
                 if let Err(error) = recorded {
                     let message = format!("the call ran, and its end could not be put on record: {error}");
-                    judged.verdict.notes.push(Finding::new("audit.end-not-recorded", Severity::Note, message));
+                    judged.verdict.notes.push(Finding::new(END_NOT_RECORDED, Severity::Note, message));
                 }
                 result
             }
@@ -316,7 +378,13 @@ fn decide(
         Decision::Allow => None,
         Decision::Ask(level) => match state.find_grant(&entry)? {
             Some(grant) => Some(grant),
-            None => return ask(level),
+            None => {
+                let Some(finding) = state.refusal(&entry)? else { return ask(level) };
+                let mut verdict = verdict.clone();
+                verdict.object(finding.clone());
+                deny(&Entry { verdict: &verdict, ..entry })?;
+                return Ok(Next::Refused(finding));
+            }
         },
         Decision::Deny => return deny(&entry),
     };
@@ -342,7 +410,18 @@ fn decide(
     }
     let deferred = may_ride(verdict, &facts);
     state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
-    Ok(Next::Run(Box::new(cleared)))
+    let by = match (&grant, verdict.decision) {
+        (Some(_), _) => By::Grant,
+        (None, Decision::Ask(_)) => By::Mode,
+        (None, Decision::Allow | Decision::Deny) => By::Verdict,
+    };
+    Ok(Next::Run(Box::new(cleared), by))
+}
+
+/// Said of a call for which nobody has to be asked although it asks.
+fn standing() -> Finding {
+    let message = "the principal's mode answers this for the operator: the call runs without asking";
+    Finding::new("approval.standing", Severity::Note, message)
 }
 
 /// The one exception to "on disk before it runs": a safe tool that found nothing but unprotected files inside the
@@ -548,37 +627,6 @@ impl Gateway {
         self.state()?.own_operator()
     }
 
-    /// What `doctor` reports of the rules, and everything that stops this caller's calls.
-    pub fn health(&self, caller: &Caller) -> Health {
-        let rules = self.rules();
-        let base = &rules.base;
-        let mut problems = Vec::new();
-        match self.ground(&caller.workspace, &caller.profile) {
-            Ok(ground) => {
-                if let Err(error) = &ground.resolver {
-                    problems.push(error.to_string());
-                }
-                let missing = self.kernel.missing(&ground.profile);
-                problems.extend(missing.iter().map(|layer| format!("profile {} needs {layer}", ground.profile.name)));
-            }
-            Err(error) => problems.push(error.to_string()),
-        }
-        if rules.config.places.state.exists()
-            && let Err(error) = self.state()
-        {
-            problems.push(error.to_string());
-        }
-        let summary = base.policies.summary();
-        Health {
-            policies: summary.policies,
-            policy_files: summary.files,
-            command_rules: base.guard.rules().count(),
-            profiles: base.profiles.iter().cloned().collect(),
-            warnings: rules.config.lapsed(Timestamp::now()),
-            problems,
-        }
-    }
-
     fn ground(&self, workspace: &Path, profile: &str) -> Result<Arc<Ground>, RulesError> {
         self.rules().ground(&self.registry, workspace, profile)
     }
@@ -594,19 +642,6 @@ impl Gateway {
         let opened = Arc::new(State::open(&self.config())?);
         Ok(Arc::clone(self.state.get_or_init(|| opened)))
     }
-}
-
-/// What `doctor` reports.
-#[derive(Debug)]
-pub struct Health {
-    pub policies: usize,
-    pub policy_files: usize,
-    pub command_rules: usize,
-    pub profiles: Vec<Arc<Profile>>,
-    /// What an operator should see to, a sentence each.
-    pub warnings: Vec<String>,
-    /// What stops calls, a sentence each.
-    pub problems: Vec<String>,
 }
 
 /// Why there is no gateway.

@@ -1,5 +1,6 @@
 //! From a request to a call that can be judged: canonicalise it, and gather the facts.
 
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,15 +8,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::call::{Call, Digest, Request};
+use crate::call::{Call, Digest, Origin, Request};
+use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
-use crate::facts::{Facts, SessionFacts, Surroundings, path};
+use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
+use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
 use crate::gateway::record::RecordError;
-use crate::gateway::{Caller, Gateway};
+use crate::gateway::{Caller, Gateway, RulesError};
 use crate::registry::{CallError, Definition, Subject};
-use crate::sandbox::{Host, Plan};
+use crate::sandbox::{Host, Plan, PlanError};
 use crate::state::{Sessions, StateDir};
 use crate::verdict::{Finding, Severity};
 
@@ -39,14 +42,22 @@ impl Gateway {
         if workspace != caller.workspace {
             rules.config.places.refuse_inside(&workspace).map_err(|e| denied("call.workspace", &e))?;
         }
-        let ground =
-            rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| denied("rules.unusable", &e))?;
+        let ground = rules.ground(&self.registry, &workspace, &caller.profile).map_err(|e| match e {
+            RulesError::Workspace { .. } => denied("call.workspace", &e),
+            _ => denied("rules.unusable", &e),
+        })?;
 
         let registry = match &caller.allowed_tools {
             Some(allowed) => &self.registry.filtered(allowed.iter().map(String::as_str)),
             None => &self.registry,
         };
+        let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
+            // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
+            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+                let agent = caller.principal.agent.clone();
+                denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
+            }
             CallError::UnknownTool { .. } => denied("call.unknown-tool", &e),
             _ => denied("call.invalid", &e),
         })?;
@@ -71,15 +82,14 @@ impl Gateway {
                 Default::default()
             }
         };
+        notes.extend(misplaced(&call, &ground, command.is_some()));
         let mut plan = None;
-        if command.is_some() && ground.resolver.is_ok() {
-            let grantable = beside_own_binary(&here, &mut notes);
-            let make = || {
-                let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-                Plan::new(&ground.profile, &self.kernel, &grantable, &host)
-            };
-            match ground.plan(&here.cwd, make) {
-                Ok(made) => plan = Some(made),
+        if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
+            match self.confine(&rules, &ground, &here) {
+                Ok(made) => {
+                    notes.extend(own_exposed(&made));
+                    plan = Some(made);
+                }
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
             }
         }
@@ -97,8 +107,16 @@ impl Gateway {
             now: Timestamp::now(),
             notes,
         };
-        let digest = digest(&call, &facts, &ground, plan.as_ref());
+        let digest = digest(&call, &facts, &handles, &ground, plan.as_ref());
         Ok((ground, Prepared { call, facts, handles, plan, digest }))
+    }
+
+    /// The confinement of programs that start where `here` says.
+    pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
+        ground.plan(&here.cwd, || {
+            let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
+            Plan::new(&ground.profile, &self.kernel, here, &host)
+        })
     }
 
     /// The session's history, without making a state directory for it.
@@ -138,8 +156,7 @@ impl Gateway {
     }
 }
 
-/// The workspace of a call. A caller whose workspace was chosen stays in it. Otherwise the workspace is the current
-/// directory, or the call's own working directory where that lies outside of it.
+/// The workspace of a call: the caller's, or the call's own working directory where the caller is not bound.
 fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
     match cwd {
         Some(cwd) if !caller.bound && cwd.is_absolute() && !cwd.starts_with(&caller.workspace) => {
@@ -149,33 +166,58 @@ fn workspace_of(caller: &Caller, cwd: Option<&Path>) -> PathBuf {
     }
 }
 
+/// The finding for a working directory in which the call cannot start.
+const MISPLACED: &str = "call.cwd";
+
+/// What is wrong with the directory that the call starts in, before anybody is asked about the call. Of a directory outside
+/// it is not told whether it exists.
+fn misplaced(call: &Call, ground: &Ground, runs_command: bool) -> Option<Finding> {
+    let resolver = ground.resolver.as_ref().ok()?;
+    if call.cwd == resolver.workspace() || call.cwd == ground.surroundings.workspace {
+        return None;
+    }
+    let (fact, handle) = resolver.look("cwd", &call.cwd.to_string_lossy(), Access::Read, &call.cwd);
+    let (cwd, workspace) = (call.cwd.display(), resolver.workspace().display());
+    let message = match fact.scope {
+        Scope::Workspace | Scope::ReadRoot | Scope::WriteRoot => match handle.and_then(|handle| handle.kind()) {
+            Some(Kind::Directory) => return None,
+            Some(_) => format!("the working directory {cwd} is no directory"),
+            None => format!("the working directory {cwd} is not there: make it first, or start elsewhere"),
+        },
+        _ if runs_command || ground.firewall.restrict_to_workspace => format!(
+            "the working directory {cwd} is outside of the workspace {workspace}: start inside of it, or name the \
+             workspace that is meant (on the command line --workspace)"
+        ),
+        _ => return None,
+    };
+    Some(Finding::new(MISPLACED, Severity::Deny, message))
+}
+
 fn command_of<'a>(call: &'a Call, definition: &Definition) -> Option<&'a str> {
     definition.subjects.iter().find_map(|subject| match subject {
         Subject::Command { argument } => call.text(argument),
-        Subject::Path { .. } => None,
+        Subject::Path { .. } | Subject::Tree { .. } => None,
     })
 }
 
-/// The surroundings without the gateway's own binary where that lies in the workspace, as it does for whoever works on
-/// the gateway. A grant of the workspace then holds it, which is said aloud; the guards protect it all the same.
-fn beside_own_binary(here: &Surroundings, notes: &mut Vec<Finding>) -> Surroundings {
-    let exposed = |own: &PathBuf| own.starts_with(&here.workspace) && own.is_file();
-    if here.gateway.iter().any(exposed) {
-        let message =
-            "the gateway's own binary lies in the workspace, where a command can replace it; install it elsewhere";
-        notes.push(Finding::new("sandbox.own-binary-exposed", Severity::Note, message));
-    }
-    let gateway = here.gateway.iter().filter(|own| !exposed(own)).cloned().collect();
-    Surroundings { gateway, ..here.clone() }
+/// Said where a command could replace the gateway's own binary, as it lies in the workspace of whoever works on the gateway.
+/// The guards protect it by every name; only a confinement of the full tiers does so for what a program does unseen.
+fn own_exposed(plan: &Plan) -> Option<Finding> {
+    let message = "the gateway's own binary lies in the workspace, and this kernel's confinement cannot keep a command from \
+        replacing it; install it elsewhere";
+    plan.exposes_own().then(|| Finding::new("sandbox.own-binary-exposed", Severity::Warn, message))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
-fn digest(call: &Call, facts: &Facts, ground: &Ground, plan: Option<&Plan>) -> Digest {
+/// A path is bound by where it leads, not by its name alone.
+fn digest(call: &Call, facts: &Facts, handles: &Handles, ground: &Ground, plan: Option<&Plan>) -> Digest {
     Digest::of_json(&json!({
         "tool": call.tool,
         "arguments": call.arguments,
-        "cwd": call.cwd.to_string_lossy(),
-        "workspace": ground.surroundings.workspace.to_string_lossy(),
+        "cwd": hex::encode(call.cwd.as_os_str().as_bytes()),
+        "workspace": hex::encode(ground.surroundings.workspace.as_os_str().as_bytes()),
+        "paths": facts.paths,
+        "places": handles.places(),
         "principal": call.principal,
         "origin": call.origin,
         "rules": ground.hashes(),

@@ -82,28 +82,50 @@ impl State {
     /// Records a decision. One that lets a call run is on disk when this returns, unless `deferred` says that the call
     /// may run before.
     pub fn decided(&self, entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Result<(), RecordError> {
-        let event = Event::Decided(Box::new(Decided {
-            call: entry.call.clone(),
-            facts: Some(entry.facts.clone()),
-            verdict: entry.verdict.clone(),
-            effective,
-            digest: entry.digest,
-            hashes: entry.hashes.clone(),
-            deferred: how.deferred,
-            grant: how.grant.map(|g| g.id.to_string()),
-            pending: how.pending.map(|p| p.id.to_string()),
-            process: Process::current().clone(),
-        }));
-        let ticket = self.append(&event)?;
-        if effective == Decision::Allow && !how.deferred {
-            ticket.synced()?;
-        }
+        let event = Event::Decided(Box::new(decision(entry, effective, how)));
+        // What can fail comes before the record that lets the call run.
         self.sessions.count(&entry.call.principal.session, effective)?;
         if effective == Decision::Allow {
             let agent = &entry.call.principal.agent;
             self.sessions.wrote(agent, &written(entry.facts, entry.workspace), Timestamp::now())?;
         }
+        let ticket = self.append(&event)?;
+        if effective == Decision::Allow
+            && !how.deferred
+            && let Err(error) = ticket.synced()
+        {
+            // The record may be there or not; where it is, it must not look like a call that ran.
+            let _ = self.not_run(&entry.call.id, &error.to_string());
+            return Err(RecordError::NotRun(error));
+        }
         Ok(())
+    }
+
+    /// Records that a call which was let through did not run.
+    pub fn not_run(&self, call: &str, reason: &str) -> Result<(), RecordError> {
+        self.finished(Finished {
+            call_id: call.to_owned(),
+            outcome: Outcome::NotRun { reason: reason.to_owned() },
+            ms: 0,
+            output_bytes: 0,
+            output_digest: None,
+            notes: Vec::new(),
+        })
+        .map(drop)
+    }
+
+    /// Records the denial of a call whose own way on record went wrong, as well as that can be done still.
+    pub fn fell(&self, entry: &Entry<'_>, request: &Request, error: &RecordError) {
+        let event = Event::Decided(Box::new(decision(entry, Decision::Deny, How::default())));
+        // A call that no record can hold is a request that was refused.
+        if self.append(&event).is_err() {
+            let _ = self.reject(request, &error.finding());
+        }
+        if let RecordError::Database(_) | RecordError::Approval(ApprovalError::Database(_)) = error {
+            return;
+        }
+        // The count is of no weight beside the record.
+        let _ = self.sessions.count(&request.principal.session, Decision::Deny);
     }
 
     pub fn has_written(&self, agent: &str, path: &Path) -> Result<bool, RecordError> {
@@ -112,6 +134,12 @@ impl State {
 
     /// Records a request that was refused before it became a call.
     pub fn rejected(&self, request: &Request, finding: &Finding) -> Result<(), RecordError> {
+        self.reject(request, finding)?;
+        self.sessions.count(&request.principal.session, Decision::Deny)?;
+        Ok(())
+    }
+
+    fn reject(&self, request: &Request, finding: &Finding) -> Result<(), LogError> {
         let rejected = |arguments| {
             Event::Rejected(Rejected {
                 tool: request.tool.clone(),
@@ -122,16 +150,13 @@ impl State {
             })
         };
         let recorded = self.append(&rejected(request.arguments.clone()));
-        let recorded = match recorded {
+        match recorded {
             // Arguments that no record can hold are named by what they are.
-            Err(LogError::TooDeep | LogError::TooLarge { .. }) => {
-                self.append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
-            }
-            other => other,
-        };
-        recorded?;
-        self.sessions.count(&request.principal.session, Decision::Deny)?;
-        Ok(())
+            Err(LogError::TooDeep | LogError::TooLarge { .. }) => self
+                .append(&rejected(serde_json::json!({ "omitted": "too large or too deep for the record" })))
+                .map(drop),
+            other => other.map(drop),
+        }
     }
 
     /// Appends to the log. A log that stopped after a failure is opened anew: it goes on when it is found sound.
@@ -168,7 +193,8 @@ impl State {
     pub fn ask(&self, entry: &Entry<'_>, level: Level, operator: Option<&str>) -> Result<Approval, RecordError> {
         let own = self.own_operator()?;
         let operator = operator.unwrap_or(own.name());
-        let ask = Ask { call: entry.call, digest: entry.digest, verdict: entry.verdict, level, operator };
+        let (call, digest, verdict) = (entry.call, entry.digest, entry.verdict);
+        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator };
         let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
         if let Some(superseded) = superseded {
             self.append(&Event::Approval(superseded.event(Step::Expired)))?;
@@ -182,6 +208,16 @@ impl State {
 
     pub fn find_grant(&self, entry: &Entry<'_>) -> Result<Option<Grant>, RecordError> {
         Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
+    }
+
+    /// What a person said who refused this very call, where its caller was not told yet. It is told once.
+    pub fn refusal(&self, entry: &Entry<'_>) -> Result<Option<Finding>, RecordError> {
+        let told = self.approvals.tell_refusal(&entry.digest, &entry.call.principal.session, Timestamp::now())?;
+        Ok(told.map(|approval| {
+            let reason = approval.reason.as_deref().unwrap_or("no reason was given");
+            let message = format!("a person was asked for this call and refused it: {reason}");
+            Finding::new("approval.refused", Severity::Deny, message)
+        }))
     }
 
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
@@ -242,6 +278,21 @@ impl State {
     }
 }
 
+fn decision(entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Decided {
+    Decided {
+        call: entry.call.clone(),
+        facts: Some(entry.facts.clone()),
+        verdict: entry.verdict.clone(),
+        effective,
+        digest: entry.digest,
+        hashes: entry.hashes.clone(),
+        deferred: how.deferred,
+        grant: how.grant.map(|g| g.id.to_string()),
+        pending: how.pending.map(|p| p.id.to_string()),
+        process: Process::current().clone(),
+    }
+}
+
 /// Effects by which a command gives a file content of the agent's choosing.
 const AUTHORS: &[&str] = &["overwrite", "append", "edit", "move", "link", "fetch"];
 /// Programs that make files from sources: what they write is not the agent's own text.
@@ -285,6 +336,8 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
             let number = |name: &str| field(output, name).and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok());
             if field(output, "timed_out") == Some(true.into()) {
                 Outcome::TimedOut
+            } else if let Some((_, limit)) = OVER.iter().find(|(name, _)| field(output, name) == Some(true.into())) {
+                Outcome::OverLimit { limit: (*limit).to_owned() }
             } else if let Some(signal) = number("signal") {
                 Outcome::Signaled { signal }
             } else if let Some(code) = number("exit_code") {
@@ -300,6 +353,16 @@ pub(super) fn outcome(result: &Result<crate::registry::Output, crate::registry::
     }
 }
 
+/// Limits, as a tool's answer names them and as the record does.
+const OVER: &[(&str, &str)] = &[("out_of_memory", "memory"), ("out_of_space", "disk space")];
+
+/// What a tool's answer says of its confinement.
+pub(super) fn notes(result: &Result<crate::registry::Output, crate::registry::ToolError>) -> Vec<String> {
+    let output = result.as_ref().ok().and_then(|output| output.structured.as_ref());
+    let notes = output.and_then(|structured| structured.get("notes")).and_then(|notes| notes.as_array());
+    notes.into_iter().flatten().filter_map(|note| note.as_str().map(str::to_owned)).collect()
+}
+
 /// Why the gateway's own books could not be kept. No call runs on such an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -311,6 +374,9 @@ pub enum RecordError {
     Database(#[from] DatabaseError),
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The call was let through, and that could not be made durable. Its end is on record where the log takes it.
+    #[error(transparent)]
+    NotRun(LogError),
     #[error("the state directory cannot be used: {0}")]
     State(#[from] StateError),
 }
@@ -318,6 +384,10 @@ pub enum RecordError {
 impl RecordError {
     /// The finding that denies a call which cannot be recorded.
     pub fn finding(&self) -> Finding {
+        if let RecordError::Approval(error @ ApprovalError::TooMany { .. }) = self {
+            return Finding::new("approval.too-many", Severity::Deny, error.to_string())
+                .safer("wait until the operator has answered some of them, then make the call again");
+        }
         Finding::new(
             "audit.unavailable",
             Severity::Deny,

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::http::{Problem, json};
+use crate::http::Problem;
+use crate::json;
 use crate::registry::LARGEST_ARGUMENTS;
 
 /// How long a body may take to arrive.

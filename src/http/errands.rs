@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use tokio::sync::oneshot;
 
-use crate::daemon::Daemon;
 use crate::daemon::errand::{Errand, ErrandError, INSTALLATION, installation};
+use crate::daemon::{Daemon, Via};
 use crate::gateway::{Caller, OpenError};
-use crate::http::{Identity, Problem, Via, body};
+use crate::http::{Identity, Problem, body};
 
 /// Whatever a client can read in one line, JSON text within JSON text.
 const LARGEST: usize = 80 << 20;
@@ -89,6 +89,7 @@ fn problem(error: ErrandError) -> Problem {
         ErrandError::Arguments(_)
         | ErrandError::Elsewhere { .. }
         | ErrandError::OtherAgent(_)
+        | ErrandError::Session(_)
         | ErrandError::Open(_)
         | ErrandError::Rules(_) => Problem::bad_request(error.to_string()),
     }

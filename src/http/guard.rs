@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
@@ -13,7 +14,7 @@ use axum::response::Response;
 use tracing::warn;
 
 use crate::approval::{CredentialError, Role};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Held};
 use crate::gateway::RecordError;
 use crate::http::Problem;
 
@@ -76,13 +77,20 @@ fn host(request: &Request) -> Result<(), Problem> {
     let host =
         host.ok_or_else(|| Problem::bad_request("the request needs exactly one sound `Host` header").closing())?;
     // The authority of a request's target wins over `Host` (RFC 9112, section 3.2.2), so both count.
-    let sound = [Some(&host), request.uri().authority()].into_iter().flatten().all(|a| is_loopback(a.host()));
+    let sound = [Some(&host), request.uri().authority()].into_iter().flatten().all(is_ours);
     if sound {
         return Ok(());
     }
     let detail = "the `Host` header names another server than this one";
     let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", "Not for this server", detail);
     Err(problem.next("address the gateway as 127.0.0.1, [::1] or localhost").closing())
+}
+
+/// This machine, and a port where one is named; not a user (RFC 9112, section 3.2).
+fn is_ours(authority: &Authority) -> bool {
+    let rest = authority.as_str().strip_prefix(authority.host());
+    let plain = rest.is_some_and(|rest| rest.is_empty() || authority.port_u16().is_some());
+    plain && is_loopback(authority.host())
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -122,12 +130,25 @@ pub(super) async fn authenticate(
             Err(error) => return Err(error.into()),
         }
     };
+    let share = match &role {
+        Role::Agent(name) => Some(daemon.requests().try_take(name).ok_or_else(crowded)?),
+        Role::Operator(_) | Role::Reviewer(_) => None,
+    };
     let identity = Identity { role };
     request.extensions_mut().insert(identity.clone());
     let mut response = next.run(request).await;
     // For the log.
     response.extensions_mut().insert(identity);
-    Ok(response)
+    // An answer that goes on, as a stream of events does, is a request that goes on.
+    Ok(match share {
+        Some(share) => response.map(|body| Body::new(Held::new(body, share))),
+        None => response,
+    })
+}
+
+fn crowded() -> Problem {
+    let detail = "too many requests of agents are being answered, of this one or of all of them";
+    Problem::unavailable(detail).next("end some, or make the same request again later").closing()
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
@@ -161,8 +182,6 @@ fn note_failure() {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-
     use super::*;
 
     fn asked(uri: &str, hosts: &[&str]) -> Request {
@@ -185,6 +204,10 @@ mod tests {
             ("/", &["localhost.evil.example"], false),
             ("/", &["127.0.0.1.evil.example:8460"], false),
             ("/", &["localhost@evil.example"], false),
+            ("/", &["operator@localhost"], false),
+            ("/", &["localhost:x"], false),
+            ("/", &["localhost:99999"], false),
+            ("/", &["localhost."], false),
             ("/", &["0.0.0.0:8460"], false),
             ("http://evil.example/", &["localhost"], false),
             ("http://127.0.0.1/", &["127.0.0.1"], true),

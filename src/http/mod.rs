@@ -7,7 +7,6 @@
 //! - [`tools`]: agents list tools, make calls, and ask what became of one that waits.
 //! - [`approvals`]: people answer.
 //! - [`errands`]: the thin clients, over the Unix socket.
-//! - [`crate::mcp::http`]: agents that speak MCP, at `/mcp`.
 //! - [`openapi`]: the description of it all.
 
 mod answer;
@@ -15,7 +14,6 @@ mod approvals;
 pub(crate) mod body;
 mod errands;
 mod guard;
-pub(crate) mod json;
 mod log;
 mod openapi;
 mod problem;
@@ -34,14 +32,6 @@ use serde_json::json;
 pub use self::guard::Identity;
 pub use self::problem::Problem;
 use crate::daemon::{Daemon, errand};
-use crate::mcp;
-
-/// Which listener a request came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
-    Tcp,
-    Unix,
-}
 
 /// A path, the methods that it takes, and what answers them.
 type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<Daemon>>);
@@ -64,8 +54,9 @@ fn guarded_routes() -> Vec<Route> {
     ]
 }
 
-/// Everything that the daemon answers, on both of its listeners. Each of them adds its [`Via`].
-pub fn router(daemon: Arc<Daemon>) -> Router {
+/// Everything that the daemon answers, on both of its listeners. `further` are other protocols' routes that need a
+/// credential, such as [`crate::mcp::http::routes`].
+pub fn router(daemon: Arc<Daemon>, further: Router<Arc<Daemon>>) -> Router {
     let gather = |routes: Vec<Route>| {
         routes.into_iter().fold(Router::new(), |router, (path, _, methods)| router.route(path, methods))
     };
@@ -73,7 +64,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route(errand::CALL, post(errands::call))
         .route(errand::JUDGE, post(errands::judge))
         .route(errand::OFFERS, post(errands::offers))
-        .merge(mcp(&daemon))
+        .merge(further)
         .route_layer(from_fn_with_state(Arc::clone(&daemon), guard::authenticate));
     gather(open_routes())
         .merge(guarded)
@@ -82,13 +73,6 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&daemon), guard::same_site))
         .layer(from_fn(log::requests))
         .with_state(daemon)
-}
-
-/// The MCP server. It ends with the daemon.
-fn mcp(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
-    let (gateway, turns, stopping) = (Arc::clone(daemon.gateway()), Arc::clone(daemon.turns()), Arc::clone(daemon));
-    let stop = async move { stopping.closed().await };
-    mcp::http::service(gateway, daemon.workspace().to_owned(), turns, mcp::Patience::default(), stop)
 }
 
 async fn health(State(daemon): State<Arc<Daemon>>) -> Response {

@@ -147,9 +147,11 @@ impl From<RecordError> for Problem {
                     Problem::unavailable(told)
                 }
             },
-            RecordError::Credential(_) | RecordError::Database(_) | RecordError::Log(_) | RecordError::State(_) => {
-                Problem::unavailable(told)
-            }
+            RecordError::Credential(_)
+            | RecordError::Database(_)
+            | RecordError::Log(_)
+            | RecordError::NotRun(_)
+            | RecordError::State(_) => Problem::unavailable(told),
         }
     }
 }

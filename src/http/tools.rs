@@ -154,6 +154,8 @@ pub(super) async fn pending(
 pub(super) fn caller(daemon: &Daemon, identity: &Identity, session: Option<&str>) -> Result<Caller, Problem> {
     let agent = identity.agent()?;
     let session = match session {
+        // What follows the last stroke is the agent's choice, whatever strokes its own name has.
+        Some(name) if name.contains('/') => return Err(Problem::bad_request("`session` must hold no `/`")),
         Some(name) => format!("{agent}/{}", printable("session", name)?),
         None => format!("{agent}/rest"),
     };

@@ -1,20 +1,23 @@
-//! What stands behind a client's requests: a gateway in this process, or the daemon, for which this process is a thin
-//! client.
+//! What stands behind a client's requests: the daemon that this process is, the daemon for which this process is a thin
+//! client, or a gateway alone.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::sleep;
 
-use crate::approval::{ApprovalId, Role, Status};
+use crate::approval::{ApprovalId, Status};
+use crate::call::Request;
 use crate::client::{ClientError, Link};
 use crate::config::{Config, Places};
-use crate::daemon::errand::{Errand, ErrandError, Offers, Standing};
+use crate::daemon::errand::{Errand, ErrandError, Offers, Standing, presented};
+use crate::daemon::{Daemon, Refusal};
 use crate::gateway::{Caller, Gateway, Judged, OpenError, Outcome, RecordError};
 use crate::registry::{Registry, Tool};
 use crate::tools::SetupError;
@@ -28,6 +31,8 @@ const TURN: Duration = Duration::from_secs(5);
 /// Where the requests of one caller go.
 #[derive(Clone)]
 pub(super) enum Behind {
+    /// The daemon, in its own process.
+    Daemon(Arc<Daemon>, Arc<Caller>),
     Here(Arc<Gateway>, Arc<Caller>),
     Thin(Arc<Thin>),
 }
@@ -37,11 +42,19 @@ pub(super) struct Wanted {
     pub tool: String,
     pub arguments: Value,
     pub caller_id: String,
-    /// Held until the call has ended.
-    pub turn: OwnedSemaphorePermit,
+    /// Held until the call has ended. The daemon gives turns itself.
+    pub turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Behind {
+    /// The agent that calls; nobody in particular where there is but one.
+    pub fn agent(&self) -> &str {
+        match self {
+            Behind::Daemon(_, caller) | Behind::Here(_, caller) => &caller.principal.agent,
+            Behind::Thin(_) => "",
+        }
+    }
+
     /// Makes a call, the whole way, unless `cancelled` is ready before it has ended.
     pub async fn call(
         &self,
@@ -49,6 +62,11 @@ impl Behind {
         cancelled: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Outcome, ErrorData> {
         match self {
+            Behind::Daemon(daemon, caller) => {
+                let request = request(caller, wanted.tool, wanted.arguments, wanted.caller_id);
+                let called = daemon.call_unless(Caller::clone(caller), request, cancelled);
+                called.await.map_err(not_taken)
+            }
             Behind::Here(gateway, caller) => Ok(call_here(gateway, caller, wanted, cancelled).await),
             Behind::Thin(thin) => thin.call(wanted, cancelled).await.map_err(internal),
         }
@@ -57,6 +75,11 @@ impl Behind {
     /// The tools that the caller could ever be allowed, in the registry's order.
     pub async fn offers(&self) -> Result<Vec<Arc<dyn Tool>>, ErrorData> {
         match self {
+            Behind::Daemon(daemon, caller) => {
+                let caller = Arc::clone(caller);
+                let offers = daemon.look(move |gateway| gateway.offers(&caller));
+                offers.await.map_err(not_taken)?.map_err(internal)
+            }
             Behind::Here(gateway, caller) => {
                 let (gateway, caller) = (Arc::clone(gateway), Arc::clone(caller));
                 let offers = move || gateway.offers(&caller);
@@ -72,6 +95,11 @@ impl Behind {
     /// Where an approval stands; where it still waits, only after a while. None where that cannot be told.
     pub async fn standing(&self, id: &ApprovalId) -> Option<Standing> {
         match self {
+            // A daemon that stops waits for nobody's answer.
+            Behind::Daemon(daemon, _) => tokio::select! {
+                standing = standing_here(daemon.gateway(), id) => standing,
+                () = daemon.closed() => None,
+            },
             Behind::Here(gateway, _) => standing_here(gateway, id).await,
             Behind::Thin(thin) => thin.standing(id).await,
         }
@@ -215,11 +243,6 @@ impl Thin {
     }
 }
 
-/// Whom the credential in `PORTCULLIS_TOKEN` speaks for, where there is one.
-pub(crate) fn presented(gateway: &Gateway) -> Result<Option<Role>, RecordError> {
-    std::env::var("PORTCULLIS_TOKEN").ok().map(|token| gateway.role_of(&token)).transpose()
-}
-
 /// The gateway reads files and waits for the disk on the way, so a call has a thread of its own.
 async fn call_here(
     gateway: &Arc<Gateway>,
@@ -230,8 +253,7 @@ async fn call_here(
     let (gateway, caller, tool) = (Arc::clone(gateway), Arc::clone(caller), wanted.tool.clone());
     let runtime = Handle::current();
     let run = apart(move || {
-        let mut request = caller.request(wanted.tool, wanted.arguments);
-        request.caller_id = Some(wanted.caller_id);
+        let request = request(&caller, wanted.tool, wanted.arguments, wanted.caller_id);
         let outcome = runtime.block_on(gateway.call_unless(&caller, request, cancelled));
         drop(wanted.turn);
         outcome
@@ -239,6 +261,10 @@ async fn call_here(
     run.await.unwrap_or_else(|broken| {
         Outcome::Denied(Judged::refused(tool, Finding::new("call.failed", Severity::Deny, broken.to_string())))
     })
+}
+
+fn request(caller: &Caller, tool: String, arguments: Value, caller_id: String) -> Request {
+    Request { caller_id: Some(caller_id), ..caller.request(tool, arguments) }
 }
 
 async fn standing_here(gateway: &Arc<Gateway>, id: &ApprovalId) -> Option<Standing> {
@@ -258,6 +284,17 @@ fn taken_back(tool: String) -> Outcome {
 
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ThinError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| ThinError::Broken)
+}
+
+/// JSON-RPC leaves the codes down to -32099 to servers.
+pub(super) const BUSY: ErrorCode = ErrorCode(-32010);
+
+/// The call did not begin.
+fn not_taken(refusal: Refusal) -> ErrorData {
+    match refusal {
+        Refusal::Busy | Refusal::Stopping => ErrorData::new(BUSY, format!("{refusal}; nothing ran"), None),
+        Refusal::Broken => internal(refusal),
+    }
 }
 
 fn internal(error: impl std::fmt::Display) -> ErrorData {

@@ -4,10 +4,8 @@
 //! are let in, and a session belongs to the agent that began it.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,16 +13,19 @@ use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use rmcp::ErrorData;
-use rmcp::model::{Extensions, JsonRpcError};
+use rmcp::model::{ClientRequest, Extensions, JsonRpcError, JsonRpcMessage};
+use rmcp::service::RxJsonRpcMessage;
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::Semaphore;
+use rmcp::{ErrorData, RoleServer};
+use tracing::warn;
 
 use crate::approval::Role;
 use crate::call::Digest;
-use crate::gateway::Gateway;
-use crate::http::{Identity, body, json};
+use crate::daemon::Daemon;
+use crate::http::{Identity, body};
+use crate::json;
 use crate::mcp::{Patience, Server, stdio};
 
 /// The header in which a client may name the gateway's session, so that one history and its grants span connections.
@@ -34,43 +35,30 @@ pub const WAIT_HEADER: &str = "portcullis-wait";
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// The most bytes of one request's body.
 const LARGEST_BODY: usize = 4 << 20;
-/// Sessions of the revisions that have them, of all agents together.
-const MOST_SESSIONS: usize = 1024;
+/// Sessions that one agent may have, in the revisions that have them. Clients often leave theirs behind, so one more ends
+/// the one that was used the longest ago.
+const MOST_SESSIONS: usize = 256;
 /// How long such a session may be idle.
 const SESSION_IDLE: Duration = Duration::from_secs(3600);
 const LONGEST_SESSION_NAME: usize = 64;
 
 const MCP_SESSION: &str = "mcp-session-id";
-const MCP_VERSION: &str = "mcp-protocol-version";
-/// The first revision without sessions; revisions are dates and compare as text.
-const STATELESS: &str = "2026-07-28";
 
-/// The route `/mcp`, to be merged into a router that authenticates. Agents whose configuration names no place work in
-/// `workspace`; each call takes one of the `turns` while it runs. Once `stop` is ready the sessions are closed, and the
-/// calls that still run two seconds later are ended. Must be called inside a runtime.
-pub fn service<S: Clone + Send + Sync + 'static>(
-    gateway: Arc<Gateway>,
-    workspace: PathBuf,
-    turns: Arc<Semaphore>,
-    patience: Patience,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Router<S> {
+/// The route `/mcp`, for a router that authenticates.
+pub fn routes(daemon: &Arc<Daemon>, patience: Patience) -> Router<Arc<Daemon>> {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    // An answer that was sent is not kept for a client that comes back for it: what is kept has no limit but its age.
+    sessions.session_config.completed_cache_ttl = Duration::ZERO;
     let sessions = Arc::new(sessions);
-    let server = Server::authenticated(gateway, workspace, patience, turns);
+    let server = Server::authenticated(Arc::clone(daemon), patience);
     // An empty list of origins would switch the check off, and one without ports would be read as any port.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(["localhost", "127.0.0.1", "::1"])
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_max_request_body_bytes(LARGEST_BODY);
-    let end = config.cancellation_token.clone();
-    tokio::spawn(async move {
-        stop.await;
-        end.cancel();
-    });
     let mcp = StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&sessions), config);
-    let door = Arc::new(Door { sessions, owners: Mutex::default() });
+    let door = Arc::new(Door { sessions, owned: Mutex::default() });
     Router::new().route_service("/mcp", mcp).layer(from_fn_with_state(door, guard))
 }
 
@@ -104,21 +92,41 @@ impl Head {
 /// Who may come in.
 struct Door {
     sessions: Arc<LocalSessionManager>,
-    /// The agent that began each session.
-    owners: Mutex<HashMap<String, String>>,
+    owned: Mutex<HashMap<String, Owned>>,
+}
+
+/// An open session.
+struct Owned {
+    /// The agent that began it.
+    agent: String,
+    used: Instant,
 }
 
 impl Door {
-    fn owner(&self, session: &str) -> Option<String> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    /// Whether it is this agent's session. It has been used, then.
+    fn opens(&self, session: &str, agent: &str) -> bool {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = owned.get_mut(session).filter(|owned| owned.agent == agent) else { return false };
+        found.used = Instant::now();
+        true
     }
 
     /// Remembers whose session it is, and forgets those that have ended.
     async fn admit(&self, session: String, agent: String) {
-        let open = self.sessions.sessions.read().await;
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|id, _| open.contains_key(id.as_str()));
-        owners.insert(session, agent);
+        let surplus = {
+            let open = self.sessions.sessions.read().await;
+            let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+            owned.retain(|id, _| open.contains_key(id.as_str()));
+            owned.insert(session, Owned { agent: agent.clone(), used: Instant::now() });
+            let mine = owned.iter().filter(|(_, owned)| owned.agent == agent);
+            let oldest = mine.clone().min_by_key(|(_, owned)| owned.used).map(|(id, _)| id.clone());
+            oldest.filter(|_| mine.count() > MOST_SESSIONS)
+        };
+        if let Some(id) = surplus
+            && let Err(error) = self.sessions.close_session(&id.into()).await
+        {
+            warn!(%error, "a session could not be closed");
+        }
     }
 }
 
@@ -128,48 +136,54 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         Some(Err(problem)) => return problem.into_response(),
         None => return (StatusCode::UNAUTHORIZED, "present an agent's token").into_response(),
     };
-    let headers = request.headers();
-    if headers.get(SESSION_HEADER).is_some() && text(headers, SESSION_HEADER).is_none_or(|name| !is_session(name)) {
-        let message = format!(
-            "{SESSION_HEADER} must be 1 to {LONGEST_SESSION_NAME} letters, digits, `.`, `_` or `-`, and be given once"
-        );
-        return (StatusCode::BAD_REQUEST, message).into_response();
+    if let Err(answer) = own_headers(request.headers()) {
+        return answer;
     }
-    if headers.get(WAIT_HEADER).is_some() && text(headers, WAIT_HEADER).and_then(wait).is_none() {
-        let message = format!("{WAIT_HEADER} must be seconds from 0 to {}, and be given once", LONGEST_WAIT.as_secs());
-        return (StatusCode::BAD_REQUEST, message).into_response();
+    let in_session = request.headers().contains_key(MCP_SESSION);
+    if in_session && !text(request.headers(), MCP_SESSION).is_some_and(|id| door.opens(id, &agent)) {
+        return (StatusCode::NOT_FOUND, "there is no such session; begin a new one").into_response();
     }
-    let begins = match headers.get(MCP_SESSION) {
-        Some(id) => {
-            let owner = id.to_str().ok().and_then(|id| door.owner(id));
-            if owner.as_deref() != Some(agent.as_str()) || headers.get_all(MCP_SESSION).iter().count() > 1 {
-                return (StatusCode::NOT_FOUND, "there is no such session; begin a new one").into_response();
-            }
-            false
-        }
-        None => request.method() == Method::POST && text(headers, MCP_VERSION).is_none_or(|v| v < STATELESS),
-    };
-    if begins && door.sessions.sessions.read().await.len() >= MOST_SESSIONS {
-        let message = format!("{MOST_SESSIONS} sessions are open; end some, or use a revision without sessions");
-        return (StatusCode::SERVICE_UNAVAILABLE, message).into_response();
-    }
-    let request = match sound(request).await {
-        Ok(request) => request,
+    let (request, initializes) = match sound(request).await {
+        Ok(sound) => sound,
         Err(answer) => return answer,
     };
-    let response = next.run(request).await;
-    if let Some(id) = text(response.headers(), MCP_SESSION).filter(|_| begins) {
-        door.admit(id.to_owned(), agent).await;
+    if in_session || !initializes {
+        return next.run(request).await;
     }
-    response
+    // Apart from the connection: a client that hangs up meanwhile leaves no session behind that is nobody's.
+    let begun = tokio::spawn(async move {
+        let response = next.run(request).await;
+        if let Some(id) = text(response.headers(), MCP_SESSION) {
+            door.admit(id.to_owned(), agent).await;
+        }
+        response
+    });
+    begun.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-/// A message that came whole, in time, and is one. Everything else is answered here: the library waits for a body as long
+/// Checks the headers that are this server's own.
+fn own_headers(headers: &HeaderMap) -> Result<(), Response> {
+    let refused = |message: String| Err((StatusCode::BAD_REQUEST, message).into_response());
+    if headers.contains_key(SESSION_HEADER) && !text(headers, SESSION_HEADER).is_some_and(is_session) {
+        return refused(format!(
+            "{SESSION_HEADER} must be 1 to {LONGEST_SESSION_NAME} letters, digits, `.`, `_` or `-`, and be given once"
+        ));
+    }
+    if headers.contains_key(WAIT_HEADER) && text(headers, WAIT_HEADER).and_then(wait).is_none() {
+        return refused(format!(
+            "{WAIT_HEADER} must be seconds from 0 to {}, and be given once",
+            LONGEST_WAIT.as_secs()
+        ));
+    }
+    Ok(())
+}
+
+/// A message that came whole, in time, and is one; and whether it begins a session. Everything else is answered here: the library waits for a body as long
 /// as it takes, and answers what is no message as if it were of another media type.
-async fn sound(request: Request) -> Result<Request, Response> {
+async fn sound(request: Request) -> Result<(Request, bool), Response> {
     let essence = text(request.headers(), "content-type").and_then(|value| value.split(';').next());
     if request.method() != Method::POST || !essence.is_some_and(|e| e.trim().eq_ignore_ascii_case("application/json")) {
-        return Ok(request);
+        return Ok((request, false));
     }
     let (parts, body) = request.into_parts();
     let bytes = body::read(body, LARGEST_BODY).await.map_err(IntoResponse::into_response)?;
@@ -179,10 +193,15 @@ async fn sound(request: Request) -> Result<Request, Response> {
         return Err(answer(&JsonRpcError::new(None, error)));
     }
     match stdio::parse(&bytes) {
-        Ok(Some(_)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(Some(message)) => Ok((Request::from_parts(parts, Body::from(bytes)), initializes(&message))),
         Ok(None) => Err(StatusCode::ACCEPTED.into_response()),
         Err(error) => Err(answer(&error)),
     }
+}
+
+fn initializes(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
 /// A header that is there once, as text.

@@ -12,7 +12,6 @@ mod server;
 pub mod stdio;
 mod wait;
 
-pub(crate) use self::behind::presented;
 pub use self::behind::{Thin, ThinError};
 pub use self::server::Server;
 pub use self::wait::Patience;

@@ -1,6 +1,5 @@
 //! The protocol's side of a call.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -14,8 +13,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::call::Origin;
+use crate::daemon::{Daemon, Shares};
 use crate::gateway::{Caller, Gateway, Outcome};
-use crate::mcp::behind::{Behind, Thin, Wanted};
+use crate::mcp::behind::{BUSY, Behind, Thin, Wanted};
 use crate::mcp::http::Head;
 use crate::mcp::wait::{self, Answer, Patience};
 use crate::mcp::{answer, listing};
@@ -23,10 +23,9 @@ use crate::mcp::{answer, listing};
 /// Calls of one stdio client that may run at once; more wait for their turn. Each holds up to three threads of the
 /// runtime's blocking pool.
 const TURNS: u32 = 64;
-/// Calls that may be under way at once, running or waiting. More are told to come back.
+/// Calls that may be under way at once, running or waiting, of all agents and of one. More are told to come back.
 const UNDER_WAY: usize = 1024;
-/// JSON-RPC leaves the codes down to -32099 to servers.
-const BUSY: ErrorCode = ErrorCode(-32010);
+const UNDER_WAY_OF_ONE: usize = 512;
 /// How long a client may keep the list of tools. Policies can change at any time, and a tool that is gone is only refused.
 const LIST_TTL_MS: u64 = 60_000;
 
@@ -43,42 +42,39 @@ pub struct Server {
 
 struct Shared {
     patience: Patience,
+    /// For all but the daemon's calls, to which the daemon gives turns.
     turns: Arc<Semaphore>,
-    under_way: Semaphore,
+    under_way: Shares,
 }
 
 /// On whose behalf the calls come in.
 #[derive(Clone)]
 enum Who {
     One(Behind),
-    /// Each HTTP request brings the identity that authentication found. Agents without a place of their own work here.
-    Authenticated(Arc<Gateway>, Arc<Path>),
+    /// Each HTTP request brings the identity that authentication found.
+    Authenticated(Arc<Daemon>),
 }
 
 impl Server {
     /// A server whose client is this caller.
     pub fn of(gateway: Arc<Gateway>, caller: Caller, patience: Patience) -> Self {
         let caller = Arc::new(Caller { origin: Origin::Mcp, ..caller });
-        Self::new(Who::One(Behind::Here(gateway, caller)), patience, Arc::new(Semaphore::new(TURNS as usize)))
+        Self::new(Who::One(Behind::Here(gateway, caller)), patience)
     }
 
     /// A server whose client is the caller of a thin client, as over stdio.
     pub fn thin(thin: Arc<Thin>, patience: Patience) -> Self {
-        Self::new(Who::One(Behind::Thin(thin)), patience, Arc::new(Semaphore::new(TURNS as usize)))
+        Self::new(Who::One(Behind::Thin(thin)), patience)
     }
 
-    /// A server whose requests are authenticated one by one; see [`crate::mcp::http::service`].
-    pub(super) fn authenticated(
-        gateway: Arc<Gateway>,
-        workspace: PathBuf,
-        patience: Patience,
-        turns: Arc<Semaphore>,
-    ) -> Self {
-        Self::new(Who::Authenticated(gateway, workspace.into()), patience, turns)
+    /// A server whose requests are authenticated one by one; see [`crate::mcp::http::routes`].
+    pub(super) fn authenticated(daemon: Arc<Daemon>, patience: Patience) -> Self {
+        Self::new(Who::Authenticated(daemon), patience)
     }
 
-    fn new(who: Who, patience: Patience, turns: Arc<Semaphore>) -> Self {
-        let shared = Shared { patience, turns, under_way: Semaphore::new(UNDER_WAY) };
+    fn new(who: Who, patience: Patience) -> Self {
+        let turns = Arc::new(Semaphore::new(TURNS as usize));
+        let shared = Shared { patience, turns, under_way: Shares::new(UNDER_WAY, UNDER_WAY_OF_ONE) };
         Server { shared: Arc::new(shared), who }
     }
 
@@ -92,13 +88,14 @@ impl Server {
         let patience = self.shared.patience;
         match &self.who {
             Who::One(behind) => Ok((behind.clone(), patience)),
-            Who::Authenticated(gateway, workspace) => {
+            Who::Authenticated(daemon) => {
                 let Head { agent, session, wait } = Head::of(extensions)?;
-                let caller = gateway.caller_from(Some(&agent), &session, None, workspace);
+                // Agents whose configuration names no place work in the daemon's.
+                let caller = daemon.gateway().caller_from(Some(&agent), &session, None, daemon.workspace());
                 let caller = caller.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
                 // A workspace that nobody chose is the daemon's own, and calls stay in it.
                 let caller = Arc::new(Caller { origin: Origin::Mcp, bound: true, ..caller });
-                Ok((Behind::Here(Arc::clone(gateway), caller), wait.map_or(patience, Patience::of)))
+                Ok((Behind::Daemon(Arc::clone(daemon), caller), wait.map_or(patience, Patience::of)))
             }
         }
     }
@@ -110,11 +107,11 @@ impl Server {
         arguments: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let Ok(_under_way) = self.shared.under_way.try_acquire() else {
-            let message = format!("{UNDER_WAY} calls are under way; make this one again when some have ended");
+        let (behind, patience) = self.behind(&context.extensions)?;
+        let Some(_under_way) = self.shared.under_way.try_take(behind.agent()) else {
+            let message = "too many calls are under way; make this one again when some have ended";
             return Err(ErrorData::new(BUSY, message, None));
         };
-        let (behind, patience) = self.behind(&context.extensions)?;
         let mut since = None;
         loop {
             let turn = self.turn(context).await?;
@@ -135,13 +132,17 @@ impl Server {
         }
     }
 
-    /// Waits for a turn, as long as the client waits.
-    async fn turn(&self, context: &RequestContext<RoleServer>) -> Result<OwnedSemaphorePermit, ErrorData> {
+    /// Waits for a turn where the daemon does not give it, as long as the client waits.
+    async fn turn(&self, context: &RequestContext<RoleServer>) -> Result<Option<OwnedSemaphorePermit>, ErrorData> {
+        if matches!(self.who, Who::Authenticated(_)) {
+            return Ok(None);
+        }
         let turn = tokio::select! {
             turn = Arc::clone(&self.shared.turns).acquire_owned() => turn.ok(),
             () = context.ct.cancelled() => None,
         };
-        turn.ok_or_else(|| ErrorData::invalid_request("the request was cancelled before the call began", None))
+        turn.map(Some)
+            .ok_or_else(|| ErrorData::invalid_request("the request was cancelled before the call began", None))
     }
 }
 

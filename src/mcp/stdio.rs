@@ -251,6 +251,11 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>,
     if line.is_empty() {
         return Ok(None);
     }
+    if let Err(error) = crate::json::parse(line)
+        && error.classify() == Category::Data
+    {
+        return Err(reply(ErrorData::invalid_request(error.to_string(), None), None));
+    }
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(Some(message)),
         Err(error) => error,

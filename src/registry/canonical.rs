@@ -7,9 +7,9 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::alias;
 use super::coerce::coerce_arguments;
 use super::{Definition, Registry, Subject};
+use super::{alias, near};
 use crate::call::{Call, Request};
 
 /// Arguments larger than this are refused, in bytes of JSON.
@@ -22,8 +22,11 @@ const MOST_PROBLEMS: usize = 10;
 /// Why a request is no call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    #[error("there is no tool `{name}`: the tools are {}", known.join(", "))]
+    #[error("there is no tool `{name}`{}: the tools are {}", meant(name, known), or_none(known))]
     UnknownTool { name: String, known: Vec<String> },
+    /// The tool is there, for others.
+    #[error("the tool `{name}` is not among the allowed_tools of agent `{agent}`: those are {}", or_none(known))]
+    NotAllowed { name: String, agent: String, known: Vec<String> },
     #[error("the arguments of `{0}` are not a JSON object")]
     NotAnObject(String),
     #[error(
@@ -41,6 +44,16 @@ pub enum CallError {
         "the working directory `{0}` cannot be used: give it inside the workspace, or absolute, without control characters"
     )]
     WorkingDirectory(String),
+}
+
+fn meant(name: &str, known: &[String]) -> String {
+    near::nearest(name, known.iter().map(String::as_str))
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default()
+}
+
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl Registry {
@@ -124,8 +137,11 @@ pub(super) fn object(arguments: Value, tool: &str) -> Result<Map<String, Value>,
     match arguments {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),
-        Value::String(text) => match serde_json::from_str(&text) {
+        Value::String(text) => match crate::json::parse(text.as_bytes()) {
             Ok(value @ Value::Object(_)) => object(bounded(value, tool)?, tool),
+            Err(error) if error.is_data() => {
+                Err(CallError::Invalid { tool: tool.to_owned(), problems: vec![error.to_string()] })
+            }
             _ => Err(CallError::NotAnObject(tool.to_owned())),
         },
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err(CallError::NotAnObject(tool.to_owned())),

@@ -27,6 +27,19 @@ pub struct Definition {
 pub enum Subject {
     /// A path, and what the tool does with it.
     Path { argument: &'static str, access: Access },
+    /// A directory that is read with everything below it.
+    Tree { argument: &'static str },
     /// A shell command that the tool runs, confined.
     Command { argument: &'static str },
+}
+
+impl Subject {
+    /// The argument that names a path, and what the tool does there.
+    pub fn path(&self) -> Option<(&'static str, Access)> {
+        match *self {
+            Subject::Path { argument, access } => Some((argument, access)),
+            Subject::Tree { argument } => Some((argument, Access::Read)),
+            Subject::Command { .. } => None,
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod alias;
 mod canonical;
 mod coerce;
 pub mod definition;
+mod near;
 mod output;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 pub use self::alias::aliases;
 pub use self::canonical::{CallError, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS};
 pub use self::definition::{Definition, Sensitivity, Subject};
+pub use self::near::nearest;
 pub use self::output::{ERROR_HINT, clip, with_hint};
 
 use crate::firewall::Cleared;
@@ -89,7 +91,7 @@ impl Registry {
         }
         let validator = Arc::new(compile(definition)?);
         for subject in definition.subjects {
-            let (Subject::Path { argument, .. } | Subject::Command { argument }) = subject;
+            let (Subject::Path { argument, .. } | Subject::Tree { argument } | Subject::Command { argument }) = subject;
             if definition.parameters.pointer(&format!("/properties/{argument}")).is_none() {
                 return Err(RegisterError::Subject { tool: name, argument });
             }

@@ -158,12 +158,10 @@ impl Kernel {
             if profile.filesystem.workspace == super::profile::Reach::Write {
                 said.push(
                     "hooks and configuration can be written in repositories that are made inside, or that lie deeper in the \
-                     workspace than one directory; so can agent configuration that is not there yet",
+                     workspace than one directory: hooks are put out of use after the call, the rest is told; so is agent \
+                     configuration that was not there",
                 );
             }
-        }
-        if tier == Tier::FullUser {
-            said.push("memory files (memfd) can be executed");
         }
         if self.landlock_abi < 6 {
             said.push("signals reach other processes of the same user (Landlock before ABI 6)");
@@ -188,7 +186,10 @@ impl Kernel {
             "no pseudo-terminals: `/dev/pts` holds the terminals of other programs too",
         ];
         if profile.filesystem.workspace == super::profile::Reach::Write {
-            said.push("`.git/hooks`, `.git/config` and agent configuration in the workspace can be written");
+            said.push(
+                "`.git/hooks`, `.git/config` and agent configuration in the workspace can be written: executable hooks are \
+                 put out of use after the call, the rest is told",
+            );
         }
         if self.root {
             said.push(

@@ -1,25 +1,27 @@
 //! The launcher: the gateway's side of running a program confined.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, PipeReader, Read, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
 
 use super::capture::Capture;
+use super::denials::{self, Denial};
 use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS, PRIVATE_HOME, WORKSPACE_MOVED};
+use super::leftovers::{self, Leftover};
 use super::plan::{Plan, fd_number};
 use super::profile::Reach;
 use super::scratch::{Cleaner, Scratch};
-use super::terminal::Tame;
+use super::streams::{Ends, Stream, Streams};
 use super::wire::{Breach, Job, Limits, REPORT_MAX, Report, memory_file};
 
 /// From SIGTERM to SIGKILL when a program runs out of time.
@@ -55,16 +57,6 @@ pub struct Program {
     pub streams: Streams,
 }
 
-/// Where a program's standard streams go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
-    /// No input; output is kept, beginning and end, up to the profile's limit.
-    Capture,
-    /// This process's own, but for a terminal: no program gets hold of it. Output is copied to it, without what would
-    /// command it, and there is no input.
-    PassThrough,
-}
-
 /// How a program ended.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -74,6 +66,10 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Processes that even SIGKILL did not end in time.
     pub left_behind: bool,
+    /// What a failed program was refused, as its own messages have it: a guess.
+    pub denials: Vec<Denial>,
+    /// What it left in the workspace for other programs to run.
+    pub leftovers: Vec<Leftover>,
 }
 
 /// The way a program ended.
@@ -159,7 +155,7 @@ impl Launcher {
     }
 
     fn try_run(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
-        let started = Instant::now();
+        let (started, begun) = (Instant::now(), SystemTime::now());
         plan.make_caches().map_err(|e| LaunchError::setup("make the caches", &e))?;
         let scratch = match plan.tier().is_full() {
             true => None,
@@ -175,36 +171,34 @@ impl Launcher {
             .map_err(|e| LaunchError::setup("write the job", &e))?;
         let (control, far_control) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
             .map_err(|errno| LaunchError::setup("make a socket", &errno.into()))?;
-        let pipe = || io::pipe().map_err(|e| LaunchError::setup("make a pipe", &e));
-        let ((stdout, far_stdout), (stderr, far_stderr)) = (pipe()?, pipe()?);
-        let own = (io::stdin(), io::stdout(), io::stderr());
-        let shared = |stream: BorrowedFd<'_>| program.streams == Streams::PassThrough && !stream.is_terminal();
-        let (out, err) = (own.1.as_fd(), own.2.as_fd());
+        let ends = Ends::make(program.streams, plan.output_limit())
+            .map_err(|e| LaunchError::setup("make the standard streams", &e))?;
+        let Ends { stdin, stdout, stderr, out, terminal } = ends;
         let mut descriptors = vec![file.as_fd(), far_control.as_fd(), plan.workspace_dir().as_fd()];
-        descriptors.push(if shared(out) { out } else { far_stdout.as_fd() });
-        descriptors.push(if shared(err) { err } else { far_stderr.as_fd() });
-        if job.stdin {
-            descriptors.push(own.0.as_fd());
+        descriptors.extend([stdout.as_fd(), stderr.as_fd()]);
+        if let Some(stdin) = &stdin {
+            descriptors.push(stdin.as_fd());
         }
         let cwd = if scratch.is_some() { Some(open_cwd(&job, plan.workspace_dir())?) } else { None };
         descriptors.extend(cwd.as_ref().map(AsFd::as_fd));
         descriptors.extend(scratch.as_ref().map(|scratch| scratch.dir().as_fd()));
         self.send(plan, &descriptors)?;
-        drop((far_control, far_stdout, far_stderr));
+        drop((far_control, stdin, stdout, stderr));
         let patience = started + job.timeout + GRACE + LINGER + PATIENCE;
-        let run = Run { control, alive, patience };
-        let limit = plan.output_limit();
-        let copied = |stream: BorrowedFd<'_>| match program.streams {
-            Streams::PassThrough if stream.is_terminal() => stream.try_clone_to_owned().ok().map(File::from),
-            _ => None,
-        };
-        let followed = run.follow([Stream::new(stdout, limit, copied(out)), Stream::new(stderr, limit, copied(err))]);
+        let followed = Run { control, alive, patience }.follow(out);
+        drop(terminal);
         if let Some(scratch) = scratch {
             self.cleaner.remove(scratch);
         }
         let (report, stdout, stderr) = followed?;
         let (end, left_behind) = end_of(report, &job)?;
-        Ok(Outcome { end, stdout, stderr, elapsed: started.elapsed(), left_behind })
+        let denials = match end {
+            End::Exited(0) => Vec::new(),
+            _ => denials::guess(&plan.scene(), &messages(&stdout, &stderr)),
+        };
+        let elapsed = started.elapsed();
+        let leftovers = if job.workspace_writable { leftovers::look(plan.workspace_dir(), begun) } else { Vec::new() };
+        Ok(Outcome { end, stdout, stderr, elapsed, left_behind, denials, leftovers })
     }
 
     /// Hands a job to the plan's helper, which is started, or started again, when it is not there.
@@ -301,6 +295,7 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         cwd_in_workspace: relative.is_some(),
         workspace: plan.workspace().to_string_lossy().into_owned(),
         workspace_writable: profile.filesystem.workspace == Reach::Write,
+        own: plan.own().to_vec(),
         limits: Limits {
             cpu_seconds: limits.cpu_seconds.map(u64::from),
             file_bytes: limits.file_bytes,
@@ -312,7 +307,7 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         timeout: program.timeout.min(plan.wall_limit()).min(LONGEST),
         grace: GRACE,
         linger: LINGER,
-        stdin: program.streams == Streams::PassThrough && !io::stdin().is_terminal(),
+        terminal: program.streams == Streams::Terminal,
     }
 }
 
@@ -327,6 +322,12 @@ fn open_cwd(job: &Job, workspace: &File) -> Result<OwnedFd, LaunchError> {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC).resolve(resolve);
     let path = if job.cwd.is_empty() { "." } else { job.cwd.as_str() };
     openat2(workspace, path, how).map_err(|errno| LaunchError::setup("enter the working directory", &errno.into()))
+}
+
+/// What a program has said of itself: errors first, for the last lines count most.
+fn messages(stdout: &Capture, stderr: &Capture) -> String {
+    const MOST: usize = 64 << 10;
+    format!("{}\n{}", stdout.text(MOST), stderr.text(MOST))
 }
 
 fn end_of(report: Report, job: &Job) -> Result<(End, bool), LaunchError> {
@@ -359,7 +360,7 @@ impl Run<'_> {
         let mut report = None;
         let mut until = self.patience;
         loop {
-            let open = streams.iter().any(|s| s.pipe.is_some());
+            let open = streams.iter().any(|s| s.source().is_some());
             if report.is_some() && !open {
                 break;
             }
@@ -378,12 +379,13 @@ impl Run<'_> {
             }
         }
         let [stdout, stderr] = streams;
-        report.map(|report| (report, stdout.capture, stderr.capture)).ok_or(LaunchError::Lost)
+        let (stdout, stderr) = (stdout.into_capture(), stderr.into_capture());
+        report.map(|report| (report, stdout, stderr)).ok_or(LaunchError::Lost)
     }
 
     /// Waits for something to read; `None` when the time is up.
     fn wait(&self, streams: &[Stream; 2], unanswered: bool, until: Instant) -> Option<Ready> {
-        let [stdout, stderr] = streams.each_ref().map(|stream| stream.pipe.as_ref().map(AsFd::as_fd));
+        let [stdout, stderr] = streams.each_ref().map(Stream::source);
         let control = unanswered.then(|| self.control.as_fd());
         let watched = [stdout, stderr, control, self.alive];
         let mut events: Vec<PollFd<'_>> =
@@ -415,38 +417,4 @@ struct Ready {
     streams: [bool; 2],
     control: bool,
     given_up: bool,
-}
-
-/// An output stream and what is kept of it.
-struct Stream {
-    /// `None` at the end of the stream.
-    pipe: Option<PipeReader>,
-    capture: Capture,
-    buffer: Vec<u8>,
-    /// The terminal that shows it.
-    terminal: Option<(File, Tame)>,
-}
-
-impl Stream {
-    fn new(pipe: PipeReader, limit: usize, terminal: Option<File>) -> Self {
-        let terminal = terminal.map(|file| (file, Tame::default()));
-        Stream { pipe: Some(pipe), capture: Capture::new(limit), buffer: vec![0; 64 * 1024], terminal }
-    }
-
-    fn read(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
-        match pipe.read(&mut self.buffer) {
-            Ok(0) => self.pipe = None,
-            Ok(length) => {
-                let bytes = self.buffer.get(..length).unwrap_or_default();
-                match &mut self.terminal {
-                    // Where the terminal is gone, nobody looks.
-                    Some((file, tame)) => drop(file.write_all(&tame.pass(bytes))),
-                    None => self.capture.push(bytes),
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => self.pipe = None,
-        }
-    }
 }

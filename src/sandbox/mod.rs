@@ -7,23 +7,30 @@
 //! steps stands in `helper/mod.rs` and `helper/confine.rs`.
 
 mod capture;
+mod denials;
 mod helper;
 mod kernel;
 mod launch;
+mod leftovers;
 mod plan;
 mod profile;
 mod profiles;
+mod pty;
 mod scratch;
 mod seccomp;
+mod streams;
 mod terminal;
+mod toolchains;
 mod wire;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::capture::Capture;
+pub use self::denials::Denial;
 pub use self::helper::{HELPER_ARGUMENT, helper_main};
 pub use self::kernel::{Kernel, Layer};
-pub use self::launch::{End, LaunchError, Launcher, Outcome, Program, Streams};
+pub use self::launch::{End, LaunchError, Launcher, Outcome, Program};
+pub use self::leftovers::Leftover;
 pub use self::plan::{Host, Plan, PlanError};
 pub use self::profile::{
     DEFAULT_PROFILE, Environment, Filesystem, GrantPath, LandlockAbi, Limits, Network, Process, Profile, ProfileError,
@@ -31,6 +38,7 @@ pub use self::profile::{
 };
 pub use self::profiles::Profiles;
 pub(crate) use self::scratch::purge;
+pub use self::streams::Streams;
 
 /// How strongly a kernel can confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

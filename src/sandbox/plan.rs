@@ -1,6 +1,6 @@
 //! A plan: everything that is needed to run a program confined, worked out and checked beforehand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -12,9 +12,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Tier;
+use super::denials::Scene;
 use super::kernel::{Kernel, Layer};
 use super::profile::{Profile, Reach};
 use super::seccomp::{self, Openings};
+use super::toolchains::Toolchains;
 use super::wire::{Access, Grant, Template};
 use crate::call::Digest;
 use crate::facts::Surroundings;
@@ -46,6 +48,8 @@ pub struct Plan {
     names: Vec<String>,
     /// The repository that the workspace is a linked worktree of, where it lies outside.
     repository: Option<String>,
+    /// The gateway's own files in a workspace that can be written, relative to it.
+    own: Vec<String>,
     /// Directories that last, to be made before the first call.
     caches: Vec<PathBuf>,
     environment: BTreeMap<String, String>,
@@ -120,11 +124,13 @@ impl Plan {
         let caches = caches(profile, here, host);
         let tier = kernel.tier(profile);
         let repository = if tier.is_full() { linked_repository(&workspace) } else { None };
-        let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref());
+        let own = if profile.filesystem.workspace == Reach::Write { own_files(here)? } else { Vec::new() };
+        let toolchains = Toolchains::find(profile, here, &host.environment);
+        let (opened, names) = opened_grants(profile, here, &caches, repository.as_deref(), &toolchains);
         check_gateway(profile, here, &opened)?;
         let grants: Vec<Grant> = opened.into_iter().map(|opened| opened.grant).collect();
         check_cwd(here, &grants)?;
-        let mut environment = environment(profile, here, host, &grants)?;
+        let mut environment = environment(profile, here, host, &grants, &toolchains)?;
         for (variable, path) in &caches {
             let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
             environment.insert(variable.clone(), text.to_owned());
@@ -140,6 +146,7 @@ impl Plan {
             names,
             caches: caches.into_values().collect(),
             repository: repository.and_then(|path| path.to_str().map(str::to_owned)),
+            own,
             environment,
             landlock_abi: kernel.landlock_abi,
             seccomp: kernel.seccomp,
@@ -184,6 +191,16 @@ impl Plan {
 
     pub fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// The gateway's own files in the workspace, relative to it: the full tiers keep them as they are.
+    pub fn own(&self) -> &[String] {
+        &self.own
+    }
+
+    /// Whether the program can replace a file of the gateway's own: Landlock cannot take anything out of what it grants.
+    pub fn exposes_own(&self) -> bool {
+        !self.own.is_empty() && !self.tier.is_full()
     }
 
     /// What the plan's digest binds: the profile, the places, what is granted, the names of the variables, the kernel's
@@ -280,10 +297,36 @@ impl Plan {
             "network": if self.profile.network.internet { "internet" } else if self.tier.is_full() { "own loopback" } else { "none" },
             "trace": self.profile.process.trace,
             "repository": self.repository,
+            "own_kept": if self.tier.is_full() { self.own.as_slice() } else { &[] },
+            "own_exposed": if self.exposes_own() { self.own.as_slice() } else { &[] },
             "limits": limits,
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "not_stopped": kernel.limitations(&self.profile),
         })
+    }
+
+    /// What a failed program's messages are understood by.
+    pub(super) fn scene(&self) -> Scene {
+        let granted = |wanted: &[Access]| -> Vec<PathBuf> {
+            let grants = self.grants.iter().filter(|grant| wanted.contains(&grant.access));
+            grants.map(|grant| PathBuf::from(&grant.path)).collect()
+        };
+        let mut write = granted(&[Access::Write, Access::Device, Access::Terminal]);
+        if !self.tier.is_full() {
+            write.push(self.scratch.clone());
+        }
+        Scene {
+            profile: self.profile.name.clone(),
+            workspace: self.workspace.clone(),
+            cwd: self.cwd.clone(),
+            workspace_writable: self.profile.filesystem.workspace == Reach::Write,
+            read: granted(&[Access::Read, Access::Look]),
+            write,
+            private: Scene::private_places(self.tier),
+            internet: self.profile.network.internet,
+            trace: self.profile.process.trace,
+            full: self.tier.is_full(),
+        }
     }
 
     fn compute_digest(&self) -> Digest {
@@ -297,6 +340,7 @@ impl Plan {
             "variables": self.environment.keys().collect::<Vec<_>>(),
             "caches": self.caches.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
             "repository": self.repository,
+            "own": self.own,
             "landlock_abi": self.landlock_abi,
             "seccomp": self.seccomp,
         }))
@@ -351,6 +395,16 @@ fn linked_repository(workspace: &Path) -> Option<PathBuf> {
     (whole && !common.starts_with(workspace)).then_some(common)
 }
 
+/// The gateway's own files that lie in the workspace, relative to it, as its binary does for whoever works on the gateway.
+fn own_files(here: &Surroundings) -> Result<Vec<String>, PlanError> {
+    let real = |path: &PathBuf| fs::canonicalize(path).ok().filter(|real| real.is_file());
+    let own: BTreeSet<PathBuf> = here.gateway.iter().filter_map(real).collect();
+    let inside = own.iter().filter_map(|path| path.strip_prefix(&here.workspace).ok());
+    let text =
+        |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| PlanError::NotUtf8 { path: path.to_owned() });
+    inside.map(text).collect()
+}
+
 /// The profile's caches for a workspace, by variable: nothing that one project's programs leave there is run in another.
 fn caches(profile: &Profile, here: &Surroundings, host: &Host) -> BTreeMap<String, PathBuf> {
     let digest = Digest::of(here.workspace.as_os_str().as_encoded_bytes()).to_string();
@@ -366,6 +420,7 @@ fn opened_grants(
     here: &Surroundings,
     caches: &BTreeMap<String, PathBuf>,
     repository: Option<&Path>,
+    toolchains: &Toolchains,
 ) -> (Vec<Opened>, Vec<String>) {
     let fs = &profile.filesystem;
     let write_roots = if fs.workspace == Reach::Write { Access::Write } else { Access::Read };
@@ -376,6 +431,7 @@ fn opened_grants(
         let access = if pseudo(&path) { Access::Look } else { Access::Read };
         wanted.push((path, access, false));
     }
+    wanted.extend(toolchains.read.iter().map(|path| (path.clone(), Access::Read, false)));
     wanted.extend(fs.read.iter().flat_map(resolve).map(|path| (path, Access::Read, true)));
     wanted.extend(fs.write.iter().flat_map(resolve).map(|path| (path, Access::Write, true)));
     wanted.extend(repository.map(|path| (path.to_owned(), write_roots, true)));
@@ -419,12 +475,12 @@ fn open_grant(path: PathBuf, mut access: Access, required: bool) -> Option<Opene
 }
 
 /// No grant may hold, or lie in, a place of the gateway's own. A single file among the system's programs may: that is
-/// the gateway's binary, which is only read there.
+/// the gateway's binary, which is only read there. In the workspace it is kept as it is ([`own_files`]).
 fn check_gateway(profile: &Profile, here: &Surroundings, grants: &[Opened]) -> Result<(), PlanError> {
     // What a link leads to is granted too, so the real names count.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let own: Vec<(&PathBuf, PathBuf, bool)> = here.gateway.iter().map(|own| (own, real(own), own.is_file())).collect();
-    let workspace = (here.workspace.as_path(), here.workspace.as_path(), true);
+    let workspace = (here.workspace.as_path(), here.workspace.as_path(), false);
     let paths = grants.iter().map(|g| (Path::new(&g.grant.path), g.real.as_path(), g.grant.required));
     for (path, granted, required) in paths.chain([workspace]) {
         for (own, own_real, is_file) in &own {
@@ -457,6 +513,7 @@ fn environment(
     here: &Surroundings,
     host: &Host,
     grants: &[Grant],
+    toolchains: &Toolchains,
 ) -> Result<BTreeMap<String, String>, PlanError> {
     let mut variables: BTreeMap<String, String> = host
         .environment
@@ -468,15 +525,20 @@ fn environment(
     for (name, value) in &profile.environment.set {
         match value.strip_prefix("~/") {
             Some(rest) => {
-                let path = here.home.join(rest);
-                let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
-                if path.exists() {
+                let mut places = [&here.home].into_iter().chain(&toolchains.homes).map(|home| home.join(rest));
+                if let Some(path) = places.find(|path| path.exists()) {
+                    let text = path.to_str().ok_or_else(|| PlanError::NotUtf8 { path: path.clone() })?;
                     variables.insert(name.clone(), text.to_owned());
                 }
             }
             None => {
                 variables.insert(name.clone(), value.clone());
             }
+        }
+    }
+    for (name, value) in &toolchains.variables {
+        if profile.environment.set.contains_key(*name) || profile.environment.passes(name) {
+            variables.insert((*name).to_owned(), value.clone());
         }
     }
     let path = variables.get("PATH").map(|path| readable_path(path, &here.workspace, grants)).unwrap_or_default();

@@ -167,6 +167,11 @@ impl GrantPath {
         }
     }
 
+    /// What follows `~/`, in a path of the home directory that stands for itself alone.
+    pub fn in_home(&self) -> Option<&str> {
+        self.0.strip_prefix("~/").filter(|rest| !rest.ends_with('*'))
+    }
+
     fn covers(&self, other: &GrantPath) -> bool {
         !self.0.ends_with('*') && Path::new(&other.0).starts_with(&self.0) || self.0 == other.0
     }

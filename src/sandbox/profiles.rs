@@ -2,7 +2,7 @@
 //! others.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::profile::{Profile, ProfileError};
+use crate::files::{self, Author};
 
 /// The profiles that the gateway brings: file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -46,9 +47,10 @@ impl Source {
         Ok(Source { file: file.to_owned(), text: text.to_owned(), table })
     }
 
-    fn read(file: &Path) -> Result<Self, ProfileError> {
+    fn read(file: &Path, author: Author) -> Result<Self, ProfileError> {
         let unreadable = |source| ProfileError::Unreadable { file: file.to_owned(), source };
-        Source::parse(file, &fs::read_to_string(file).map_err(unreadable)?)
+        let text = files::read_text(file, author).map_err(unreadable)?;
+        Source::parse(file, &text.ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))?)
     }
 
     fn name(&self) -> String {
@@ -65,6 +67,16 @@ impl Source {
             Ok(profile) => return Ok(profile),
             Err(error) => error,
         };
+        let missing = missing(whole);
+        if !missing.is_empty() {
+            let fields = if missing.len() == 1 { "field" } else { "fields" };
+            let message = format!(
+                "missing {fields} {}: write what is missing, or begin with `{EXTENDS} = \"{}\"` and say only what is other",
+                missing.join(", "),
+                super::DEFAULT_PROFILE
+            );
+            return Err(ProfileError::Invalid { file: self.file.clone(), line: 1, column: 1, message });
+        }
         // The place is known where the file by itself has the same fault, as it has unless something is missing.
         let mut own = self.text.clone();
         if let Some(line) = own.lines().find(|line| line.trim_start().starts_with(EXTENDS)).map(str::to_owned) {
@@ -86,6 +98,32 @@ impl Profile {
     fn deserialize_from(table: Table) -> Result<Self, String> {
         table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
     }
+}
+
+/// Every field that a profile must have and this one has not.
+fn missing(own: &Table) -> Vec<String> {
+    let complete = BUILT_IN.first().and_then(|(_, text)| toml::from_str::<Table>(text).ok()).unwrap_or_default();
+    let needed = |without: Table| Profile::deserialize_from(without).is_err();
+    let mut found = Vec::new();
+    for (key, value) in &complete {
+        let without = |part: Option<&String>| {
+            let mut table = complete.clone();
+            match (part, table.get_mut(key)) {
+                (Some(part), Some(Value::Table(inner))) => inner.remove(part),
+                _ => table.remove(key),
+            };
+            table
+        };
+        match (own.get(key), value) {
+            (None, _) if needed(without(None)) => found.push(format!("`{key}`")),
+            (Some(Value::Table(own)), Value::Table(parts)) => {
+                let absent = parts.keys().filter(|part| !own.contains_key(*part));
+                found.extend(absent.filter(|part| needed(without(Some(part)))).map(|part| format!("`{key}.{part}`")));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ProfileError> {
@@ -127,8 +165,10 @@ impl Profiles {
 
     /// Adds the profiles of a user's directory (`*.toml`), replacing those of the same name. A directory that does not
     /// exist holds none. On an error nothing is changed.
-    pub fn load(&mut self, directory: &Path) -> Result<(), ProfileError> {
-        let sources = toml_files(directory)?.iter().map(|file| Source::read(file)).collect::<Result<_, _>>()?;
+    pub fn load(&mut self, directory: &Path, author: Author) -> Result<(), ProfileError> {
+        let unreadable = |source| ProfileError::Unreadable { file: directory.to_owned(), source };
+        let files = files::list(directory, "toml").map_err(unreadable)?.unwrap_or_default();
+        let sources = files.iter().map(|file| Source::read(file, author)).collect::<Result<_, _>>()?;
         self.add(sources)
     }
 
@@ -136,7 +176,7 @@ impl Profiles {
     /// left out: there is nothing they could narrow.
     pub fn narrow(&mut self, directory: &Path) -> Result<(), ProfileError> {
         let mut theirs = self.clone();
-        theirs.load(directory)?;
+        theirs.load(directory, Author::Anyone)?;
         for (name, mine) in &mut self.by_name {
             match theirs.by_name.get(name) {
                 Some(by) if !Arc::ptr_eq(by, mine) => *mine = Arc::new(mine.narrowed(by)),
@@ -207,26 +247,10 @@ impl Profiles {
     }
 }
 
-fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, ProfileError> {
-    let unreadable = |source| ProfileError::Unreadable { file: directory.to_owned(), source };
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            files.push(path);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::sandbox::profile::{DEFAULT_PROFILE, Reach};
 
@@ -282,13 +306,13 @@ mod tests {
         fs::write(workspace.path().join("b.toml"), text("read-only").replace("\"read-only\"", "\"mine\"")).unwrap();
         fs::write(workspace.path().join("c.toml"), text("network").replace("\"network\"", "\"theirs\"")).unwrap();
         let mut profiles = Profiles::built_in().unwrap();
-        profiles.load(user.path()).unwrap();
+        profiles.load(user.path(), Author::Operator).unwrap();
         assert!(profiles.get("mine").unwrap().network.internet);
         profiles.narrow(workspace.path()).unwrap();
         assert!(!profiles.get("mine").unwrap().network.internet, "the workspace could not narrow");
         assert!(profiles.get("theirs").is_none(), "the workspace could add a profile");
         fs::write(user.path().join("b.toml"), text("network").replace("\"network\"", "\"mine\"")).unwrap();
-        let error = profiles.load(user.path()).unwrap_err().to_string();
+        let error = profiles.load(user.path(), Author::Operator).unwrap_err().to_string();
         assert!(error.contains("`mine` is defined twice"), "{error}");
     }
 
@@ -300,7 +324,7 @@ mod tests {
         write("b.toml", "name = \"b\"\nextends = \"network\"\ndescription = \"mine\"\n[limits]\nopen-files = 7\n");
         write("c.toml", "name = \"network\"\nextends = \"network\"\n[network]\ninternet = false\n");
         let mut profiles = Profiles::built_in().unwrap();
-        profiles.load(user.path()).unwrap();
+        profiles.load(user.path(), Author::Operator).unwrap();
         let a = profiles.get("a").unwrap();
         assert_eq!((a.limits.processes.get(), a.limits.open_files.get(), a.description.as_str()), (5, 7, "mine"));
         assert!(!a.network.internet, "what lies beside comes before what there was");
@@ -314,12 +338,12 @@ mod tests {
             ("name = \"d\"\nextends = \"a\"\n[caches]\nX = \"../y\"\n", "is no name of a cache"),
         ] {
             write("d.toml", text);
-            let error = profiles.load(user.path()).unwrap_err().to_string();
+            let error = profiles.load(user.path(), Author::Operator).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
         write("d.toml", "name = \"d\"\nextends = \"f\"\n");
         write("f.toml", "name = \"f\"\nextends = \"d\"\n");
-        assert!(profiles.load(user.path()).unwrap_err().to_string().contains("extends itself"));
+        assert!(profiles.load(user.path(), Author::Operator).unwrap_err().to_string().contains("extends itself"));
         assert!(profiles.get("d").is_none());
     }
 }

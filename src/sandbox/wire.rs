@@ -74,14 +74,16 @@ pub struct Job {
     /// The workspace's name; its descriptor comes along and is what counts.
     pub workspace: String,
     pub workspace_writable: bool,
+    /// The gateway's own files in it, relative to it: they stay as they are, in the full tiers.
+    pub own: Vec<String>,
     pub limits: Limits,
     pub timeout: Duration,
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
     /// How long processes that the program leaves behind may finish what they do.
     pub linger: Duration,
-    /// Whether a descriptor for standard input comes along; /dev/null otherwise.
-    pub stdin: bool,
+    /// The streams are a terminal, which becomes the program's own.
+    pub terminal: bool,
 }
 
 /// Resource limits, as setrlimit(2) takes them.
@@ -208,6 +210,7 @@ mod tests {
             cwd_in_workspace: true,
             workspace: "/ws".into(),
             workspace_writable: true,
+            own: vec!["target/debug/portcullis".into()],
             limits: Limits {
                 cpu_seconds: None,
                 file_bytes: 1,
@@ -219,7 +222,7 @@ mod tests {
             timeout: Duration::from_millis(1500),
             grace: Duration::ZERO,
             linger: Duration::ZERO,
-            stdin: false,
+            terminal: false,
         };
         let back = Job::read(memory_file(&job.encode().unwrap()).unwrap()).unwrap();
         assert_eq!(format!("{back:?}"), format!("{job:?}"));

@@ -119,7 +119,8 @@ fn check_owner(path: &Path, meta: &fs::Metadata) -> Result<(), StateError> {
 /// Options for a private file (0600, never through a symbolic link at its last component).
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    // Without O_NONBLOCK, opening a named pipe waits for its other end.
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     options
 }
 
@@ -155,6 +156,9 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 fn read_secret(path: &Path) -> Result<Vec<u8>, StateError> {
     let file = private().read(true).open(path).map_err(StateError::io(path))?;
     let meta = file.metadata().map_err(StateError::io(path))?;
+    if !meta.is_file() {
+        return Err(StateError::io(path)(io::Error::other("not a regular file")));
+    }
     check_owner(path, &meta)?;
     if meta.mode() & 0o077 != 0 {
         return Err(StateError::SecretExposed { path: path.to_owned(), mode: meta.mode() & 0o7777 });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::firewall::Cleared;
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
-use crate::sandbox::{End, LaunchError, Launcher, Outcome, Plan, Program, Streams};
+use crate::sandbox::{End, LaunchError, Launcher, Leftover, Outcome, Plan, Program, Streams};
 
 /// How long a command may run when the call does not say, in seconds.
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -129,17 +129,33 @@ fn output(outcome: &Outcome) -> Output {
     if text.is_empty() {
         text.push_str("[no output, exit code 0]");
     }
+    for denial in &outcome.denials {
+        separate(&mut text);
+        let _ = write!(text, "[probably refused by the sandbox, as far as the messages tell: {denial}]");
+    }
+    for leftover in outcome.leftovers.iter().filter(|leftover| **leftover != Leftover::NotAllSeen) {
+        separate(&mut text);
+        let _ = write!(text, "[sandbox: {leftover}]");
+    }
     let structured = json!({
         "exit_code": code,
         "signal": match outcome.end { End::Signalled(signal) => Some(signal), _ => None },
         "timed_out": matches!(outcome.end, End::TimedOut(_)),
         "out_of_memory": matches!(outcome.end, End::OutOfMemory(_)),
         "out_of_space": matches!(outcome.end, End::OutOfSpace(_)),
+        "denials": outcome.denials,
+        "notes": notes(outcome),
         "stdout_dropped": outcome.stdout.dropped(),
         "stderr_dropped": outcome.stderr.dropped(),
         "elapsed_ms": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
     });
     Output { text, structured: Some(structured), is_error }
+}
+
+/// What the record keeps of refusals and of what the command left: sentences, a guess called so.
+fn notes(outcome: &Outcome) -> Vec<String> {
+    let denials = outcome.denials.iter().map(|denial| format!("guess, from the messages: refused {}", denial.what));
+    denials.chain(outcome.leftovers.iter().map(ToString::to_string)).collect()
 }
 
 fn separate(text: &mut String) {
@@ -170,7 +186,9 @@ mod tests {
             capture.push(bytes);
             capture
         };
-        Outcome { end, stdout: keep(stdout), stderr: keep(stderr), elapsed: Duration::ZERO, left_behind: false }
+        let (stdout, stderr) = (keep(stdout), keep(stderr));
+        let (denials, leftovers) = (Vec::new(), Vec::new());
+        Outcome { end, stdout, stderr, elapsed: Duration::ZERO, left_behind: false, denials, leftovers }
     }
 
     #[test]
@@ -187,6 +205,23 @@ mod tests {
             assert_eq!(output.text, text, "{end:?}");
             assert_eq!(output.is_error, end != End::Exited(0), "{end:?}");
         }
+    }
+
+    #[test]
+    fn refusals_and_leftovers_are_told_and_a_guess_is_called_one() {
+        let denial = crate::sandbox::Denial { what: "network is off".into(), allow: "another profile".into() };
+        let hook = Leftover::Hook { path: "a/.git/hooks/x".into() };
+        let leftovers = vec![hook, Leftover::NotAllSeen];
+        let output = output(&Outcome { denials: vec![denial], leftovers, ..outcome(End::Exited(6), b"", b"no") });
+        assert_eq!(
+            output.text,
+            "[stderr]\nno\n[exit code 6]\n[probably refused by the sandbox, as far as the messages tell: network is off; \
+             another profile]\n[sandbox: the command wrote the git hook a/.git/hooks/x; it is out of use as \
+             a/.git/hooks/x.quarantined]"
+        );
+        let notes = output.structured.unwrap()["notes"].clone();
+        assert_eq!(notes[0], "guess, from the messages: refused network is off");
+        assert_eq!(notes.as_array().unwrap().len(), 3, "what was not seen is on record: {notes}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn ask(
     now: Timestamp,
 ) -> Result<Approval, ApprovalError> {
     let call = call("call-1");
-    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, level, operator: "olga" };
+    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, paths: &[], level, operator: "olga" };
     Ok(store.request(&ask, now)?.approval)
 }
 
@@ -69,7 +69,8 @@ fn asking_again_reuses_what_is_pending_and_shows_what_is_new() {
     let store = open(&place);
     let call = call("call-1");
     let request = |verdict: &Verdict, now| {
-        let ask = Ask { call: &call, digest: Digest::of("d"), verdict, level: Level::Operator, operator: "olga" };
+        let ask =
+            Ask { call: &call, digest: Digest::of("d"), verdict, paths: &[], level: Level::Operator, operator: "olga" };
         store.request(&ask, now).unwrap()
     };
     let first = request(&warn(), minutes(0));
@@ -215,7 +216,14 @@ fn child_takes_a_step_and_dies() {
     let now = Timestamp::now();
     let call = call("call-1");
     let verdict = warn();
-    let ask = Ask { call: &call, digest: Digest::of("d"), verdict: &verdict, level: Level::Operator, operator: "olga" };
+    let ask = Ask {
+        call: &call,
+        digest: Digest::of("d"),
+        verdict: &verdict,
+        paths: &[],
+        level: Level::Operator,
+        operator: "olga",
+    };
     match step.as_str() {
         "request" => drop(store.request(&ask, now).unwrap()),
         "grant" => {

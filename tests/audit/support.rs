@@ -106,6 +106,7 @@ pub fn finished(id: &str) -> Event {
         ms: 3,
         output_bytes: 2,
         output_digest: Some(Digest::of("2\n")),
+        notes: Vec::new(),
     })
 }
 

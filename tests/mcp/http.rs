@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -12,20 +13,20 @@ use crate::common::World;
 use crate::served::Served;
 
 /// The daemon, with two agents.
-struct Server {
-    served: Served,
+pub struct Server {
+    pub served: Served,
 }
 
 impl Server {
-    fn start(world: &World) -> Server {
+    pub fn start(world: &World) -> Server {
         Server { served: Served::start(world) }
     }
 
-    fn token(&self, who: &str) -> String {
+    pub fn token(&self, who: &str) -> String {
         if who == "boss" { self.served.operator() } else { self.served.agent(who) }
     }
 
-    fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+    pub fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.served.address).expect("a connection");
         stream.set_read_timeout(Some(LONG)).expect("a time limit");
         let mut head = format!("{method} /mcp HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
@@ -37,22 +38,22 @@ impl Server {
         stream
     }
 
-    fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         Answer::read(self.open(method, headers, body))
     }
 }
 
 /// An HTTP answer, its body taken out of chunks and events.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     headers: Vec<(String, String)>,
-    messages: Vec<Value>,
-    body: String,
+    pub messages: Vec<Value>,
+    pub body: String,
 }
 
 impl Answer {
-    fn read(stream: TcpStream) -> Answer {
+    pub fn read(stream: TcpStream) -> Answer {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         reader.read_line(&mut line).expect("a status line");
@@ -72,12 +73,12 @@ impl Answer {
         Answer { status, headers, messages, body }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The response to the request, result or error.
-    fn message(&self) -> &Value {
+    pub fn message(&self) -> &Value {
         let answer = self.messages.iter().find(|m| m.get("method").is_none());
         answer.unwrap_or_else(|| panic!("no answer in {self:?}"))
     }
@@ -106,15 +107,15 @@ fn chunks(reader: &mut impl BufRead) -> String {
 }
 
 /// One agent's client.
-struct Client<'a> {
-    server: &'a Server,
-    era: Era,
-    agent: &'a str,
-    session: String,
+pub struct Client<'a> {
+    pub server: &'a Server,
+    pub era: Era,
+    pub agent: &'a str,
+    pub session: String,
 }
 
 impl<'a> Client<'a> {
-    fn begun(server: &'a Server, era: Era, agent: &'a str) -> Client<'a> {
+    pub fn begun(server: &'a Server, era: Era, agent: &'a str) -> Client<'a> {
         let mut client = Client { server, era, agent, session: String::new() };
         if era == Era::Handshake {
             let hello = json!({
@@ -127,15 +128,15 @@ impl<'a> Client<'a> {
         client
     }
 
-    fn ask(&self, method: &str, params: Value) -> Answer {
+    pub fn ask(&self, method: &str, params: Value) -> Answer {
         self.ask_with(method, params, &[])
     }
 
-    fn ask_with(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Answer {
+    pub fn ask_with(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Answer {
         Answer::read(self.open(method, params, more))
     }
 
-    fn open(&self, method: &str, params: Value, more: &[(&str, &str)]) -> TcpStream {
+    pub fn open(&self, method: &str, params: Value, more: &[(&str, &str)]) -> TcpStream {
         let name = params["name"].as_str().unwrap_or("").to_owned();
         let params = self.era.params(params);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
@@ -157,17 +158,17 @@ impl<'a> Client<'a> {
         self.server.open("POST", &headers, &body)
     }
 
-    fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&self, tool: &str, arguments: Value) -> Value {
         self.call_with(tool, arguments, &[])
     }
 
-    fn call_with(&self, tool: &str, arguments: Value, more: &[(&str, &str)]) -> Value {
+    pub fn call_with(&self, tool: &str, arguments: Value, more: &[(&str, &str)]) -> Value {
         let answer = self.ask_with("tools/call", json!({ "name": tool, "arguments": arguments }), more);
         answer.message().get("result").unwrap_or_else(|| panic!("{tool}: {answer:?}")).clone()
     }
 }
 
-fn world() -> World {
+pub fn world() -> World {
     let world = World::new();
     let workspace = world.workspace();
     let place = format!("workspace = \"{}\"", workspace.display());
@@ -390,10 +391,44 @@ fn a_client_that_hangs_up_ends_its_call() {
     assert!(!world.workspace().join("ended").exists(), "the command ran to its end");
 }
 
+/// A daemon in which a call of this command runs, and the stream that waits for its answer.
+fn running(world: &World, command: &str) -> (Server, TcpStream) {
+    let server = Server::start(world);
+    let client = Client::begun(&server, Era::Handshake, "a");
+    let arguments = json!({ "command": command });
+    let id = pending(&client.call("Bash", arguments.clone()));
+    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
+    let call = client.open("tools/call", json!({ "name": "Bash", "arguments": arguments }), &[]);
+    until(|| world.workspace().join("started").exists().then_some(()));
+    (server, call)
+}
+
 #[test]
-fn a_daemon_that_stops_ends_its_streams_and_calls() {
+fn told_to_stop_the_daemon_finishes_its_calls_and_answers_those_that_wait() {
     let world = world();
-    let mut server = Server::start(&world);
+    let (mut server, call) = running(&world, "touch started; sleep 4; echo finished");
+    let client = Client::begun(&server, Era::Stateless, "a");
+    let waits = client.open(
+        "tools/call",
+        json!({ "name": "Bash", "arguments": { "command": "pwd" } }),
+        &[("Portcullis-Wait", "60")],
+    );
+    until(|| world.run(["approvals", "list", "--json"]).json()[0]["approval"]["id"].as_str().map(str::to_owned));
+    server.served.signal(Signal::SIGTERM);
+    let waits = Answer::read(waits);
+    assert_eq!(decision(&waits.message()["result"]), "ask", "a call that waited was cut off: {waits:?}");
+    let ran = Answer::read(call);
+    let ran = &ran.message()["result"];
+    assert!(decision(ran) == "allow" && text(ran).contains("finished"), "a call in flight was cut off: {ran}");
+    assert!(server.served.ended().success(), "{}", server.served.log());
+    assert!(!fs::read_to_string(world.log()).expect("a log").contains("cancelled"));
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn i3_a_daemon_that_stops_ends_its_streams_and_the_calls_that_outlast_the_grace() {
+    let world = world();
+    let (mut server, call) = running(&world, "touch started; sleep 60; touch ended");
     let client = Client::begun(&server, Era::Handshake, "a");
     let token = format!("Bearer {}", server.token("a"));
     let headers = [
@@ -406,16 +441,17 @@ fn a_daemon_that_stops_ends_its_streams_and_calls() {
     let mut first = [0; 15];
     stream.read_exact(&mut first).expect("the stream opens");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
-    let arguments = json!({ "command": "touch started; sleep 60; touch ended" });
-    let id = pending(&client.call("Bash", arguments.clone()));
-    assert_eq!(world.run(["approvals", "grant", &id]).code, 0);
-    let _call = client.open("tools/call", json!({ "name": "Bash", "arguments": arguments }), &[]);
-    until(|| world.workspace().join("started").exists().then_some(()));
+    let began = Instant::now();
     server.served.signal(Signal::SIGTERM);
+    let told = Answer::read(call);
+    assert!(told.message().to_string().contains("cancelled"), "the caller was not told: {told:?}");
+    let took = began.elapsed();
+    assert!((9..20).contains(&took.as_secs()), "the call was given {took:?}");
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).expect("the stream ends with the daemon");
     let status = server.served.ended();
     assert!(status.success(), "{status}: {}", server.served.log());
     let log = fs::read_to_string(world.log()).expect("a log");
     assert!(log.contains("cancelled"), "the call's end is not on record: {log}");
+    assert!(!world.workspace().join("ended").exists());
 }

@@ -13,6 +13,7 @@ mod common;
 #[path = "../served/mod.rs"]
 mod served;
 
+mod attacks;
 mod client;
 mod http;
 mod stdio;

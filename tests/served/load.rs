@@ -115,7 +115,8 @@ fn watch_memory(served: &RwLock<Served>, end: Instant) {
     }
 }
 
-fn memory(pid: u32) -> u64 {
+/// The resident memory of a process, in kB.
+pub fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

@@ -9,6 +9,8 @@ pub struct Limits {
     pub depth: usize,
     /// Program calls that are looked at, loops and functions unrolled.
     pub sites: usize,
+    /// Work of all kinds, about in nanoseconds of a usual machine: what bounds the time, whatever the input is made of.
+    pub work: usize,
     /// Words that one expansion may give.
     pub words: usize,
     /// Words of all program calls together.
@@ -28,9 +30,10 @@ impl Default for Limits {
         Limits {
             bytes: 256 * 1024,
             depth: 160,
-            sites: 2_000,
+            sites: 20_000,
+            work: 12_000_000,
             words: 1_000,
-            words_in_all: 20_000,
+            words_in_all: 100_000,
             text: 64 * 1024,
             text_in_all: 512 * 1024,
             nested_bytes: 192 * 1024,

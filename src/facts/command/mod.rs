@@ -18,9 +18,9 @@
 //! | disks | `write-device`, `format`, `partition` |
 //! | rights | `permission` (with `permission.setuid`, `permission.world-writable`, `permission.lock`, or `permission.narrow` instead), `ownership`, `privilege` |
 //! | the machine | `mount`, `kernel`, `kill` (`kill-all`, `kill-gateway`), `power`, `security-service`, `fork-bomb`, `persistence`, `schedules`, `package-install`, `package-remove` |
-//! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape` |
+//! | the network | `fetch`, `fetch-and-run`, `send`, `send-secret`, `listen`, `reverse-shell`, `remote-exec`, `container-escape`, `mount-host` (a container gets a home directory) |
 //! | secrets | `credential-read` |
-//! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy` |
+//! | what others share | `history-rewrite`, `git.push.force` and its like, `publish`, `cloud-change`, `cloud-destroy`, `db-destroy`, `db-program` (a database's server runs a program, or reads and writes files) |
 //! | what cannot be seen | `obfuscation` (decoded text that runs), `run-unknown`, `environment-program`, `environment-loader`, `deceptive-text`, `lookalike-host`, `history-off`, `unresolved` (a program's name cannot be known) |
 //!
 //! `bulk` marks a program that runs once for each of many things. An effect need not be a finding: most of these happen every day, and it is for policies to say where they may not.
@@ -45,6 +45,7 @@ mod tests_run;
 mod words;
 mod wrappers;
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -93,6 +94,12 @@ pub enum Parse {
 #[serde(transparent)]
 pub struct Effect(pub String);
 
+impl Borrow<str> for Effect {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 /// A path that a command uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathUse {
@@ -100,5 +107,6 @@ pub struct PathUse {
     pub path: Option<String>,
     pub access: Access,
     /// The place in the command that names it, in bytes.
+    #[serde(default, with = "crate::verdict::span")]
     pub span: Option<Range<usize>>,
 }

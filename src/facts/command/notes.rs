@@ -63,7 +63,7 @@ pub(crate) struct Notes {
 }
 
 /// The most paths that are listed.
-const PATHS: usize = 1_000;
+const PATHS: usize = 4_096;
 
 impl Notes {
     pub fn new(findings: usize) -> Self {
@@ -77,7 +77,7 @@ impl Notes {
     }
 
     pub fn effect(&mut self, name: &str) {
-        if !self.effects.iter().any(|effect| effect.0 == name) {
+        if !self.effects.contains(name) {
             self.effects.insert(Effect(name.to_owned()));
         }
     }
@@ -115,6 +115,16 @@ impl Notes {
         if let Some(recorder) = &mut self.recorder {
             recorder.splits();
         }
+    }
+
+    /// How much was found so far, kept or not.
+    pub fn found(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// How many things are known.
+    pub fn size(&self) -> usize {
+        self.paths.len() + self.known_paths.len() + self.programs.len() + self.hosts.len() + self.seen.len()
     }
 
     pub fn partial(&mut self) {

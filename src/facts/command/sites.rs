@@ -33,6 +33,7 @@ pub struct Site {
     /// Where it runs; two places where a `cd` before may have failed.
     pub cwd: Vec<Text>,
     /// The command in the text.
+    #[serde(serialize_with = "crate::verdict::span::pair")]
     pub span: Span,
     /// The sites that it was reached through, by their places in the list, outermost first.
     pub through: Vec<usize>,
@@ -73,6 +74,7 @@ pub struct Opened {
     /// Absolute; two where a `cd` before may have failed.
     pub paths: Vec<Text>,
     pub append: bool,
+    #[serde(serialize_with = "crate::verdict::span::pair")]
     pub span: Span,
 }
 

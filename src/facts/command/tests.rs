@@ -25,6 +25,18 @@ fn own_packs_load_and_their_examples_hold() {
     assert!(guard.rules().count() > 100, "only {} rules were loaded", guard.rules().count());
 }
 
+#[test]
+fn own_rules_say_where_what_they_know_comes_from() {
+    let guard = Guard::embedded();
+    let source = |text: &String| text.starts_with("https://") || text.starts_with("http://") || text.ends_with(".md");
+    let without: Vec<&str> = guard
+        .rules()
+        .filter(|rule| rule.references.is_empty() || !rule.references.iter().all(source))
+        .map(|rule| rule.id.as_str())
+        .collect();
+    assert!(without.is_empty(), "rules without a source: {without:?}");
+}
+
 fn pack(text: &str, trust: Trust) -> Result<Guard, PackError> {
     Guard::load(&[PackSource { file: "mine.toml".into(), text: text.into(), trust }])
 }

@@ -2,16 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::name::Problem;
-use super::resolver::Memo;
-use super::{Access, COMMAND, Handle, PathFact, Resolver};
+use super::resolver::{Looked, Memo};
+use super::{Access, ArgumentPath, COMMAND, Handle, Kind, PathFact, Resolver, path_arguments};
 use crate::call::Call;
 use crate::facts::Scope;
 use crate::facts::command::CommandFacts;
-use crate::registry::definition::{Definition, Subject};
+use crate::registry::definition::{Definition, Sensitivity};
 
 /// Paths of one command that are looked at.
 const MOST_PATHS: usize = 4096;
@@ -20,11 +23,36 @@ const MOST_PATHS: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Handles {
     by_argument: BTreeMap<String, Handle>,
+    places: Vec<Place>,
+}
+
+/// What of a path an approval binds besides its fact. The content of a file is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Where it lands, in hexadecimal: what tells nothing of a place outside must still bind it.
+    lands: Option<String>,
+    /// What is there, where the call is to change it: to make a file is not to replace one.
+    there: Option<&'static str>,
+}
+
+impl Place {
+    fn of(access: Access, handle: Option<&Handle>, landing: Option<&Path>) -> Self {
+        let there = handle.filter(|_| access.changes());
+        Place {
+            lands: landing.map(|path| hex::encode(path.as_os_str().as_bytes())),
+            there: there.map(|handle| handle.kind().map_or("nothing", Kind::noun)),
+        }
+    }
 }
 
 impl Handles {
     pub fn get(&self, argument: &str) -> Option<&Handle> {
         self.by_argument.get(argument)
+    }
+
+    /// The places that the paths lead to, in the order of the facts.
+    pub fn places(&self) -> &[Place] {
+        &self.places
     }
 }
 
@@ -42,16 +70,24 @@ pub fn gather(
     for (argument, given, access) in named(resolver, call, definition) {
         match given {
             Ok(given) => {
-                let (fact, handle) = resolver.look_with(&memo, argument, &given, access, &call.cwd);
+                let Looked { fact, handle, landing } = resolver.look_with(&memo, argument, &given, access, &call.cwd);
                 facts.push(fact);
+                handles.places.push(Place::of(access, handle.as_ref(), landing.as_deref()));
                 handles.by_argument.extend(handle.map(|handle| (argument.to_owned(), handle)));
             }
             Err(other) => facts.push(unusable(argument, other.to_string(), access, Problem::NotText)),
         }
     }
+    if definition.subjects.is_empty() {
+        facts.extend(undeclared(resolver, &memo, call, definition, &mut handles.places));
+    }
     if let Some(command) = command {
         facts.extend(command.paths.iter().take(MOST_PATHS).map(|used| match &used.path {
-            Some(path) => resolver.look_with(&memo, COMMAND, path, used.access, resolver.workspace()).0,
+            Some(path) => {
+                let looked = resolver.look_by_name(&memo, COMMAND, path, used.access, resolver.workspace());
+                handles.places.push(Place::of(used.access, None, looked.landing.as_deref()));
+                looked.fact
+            }
             None => PathFact { problem: None, ..unusable(COMMAND, String::new(), used.access, Problem::NotText) },
         }));
         if command.paths.len() > MOST_PATHS {
@@ -62,22 +98,45 @@ pub fn gather(
     (facts, handles)
 }
 
+/// The paths among the arguments of a tool that does not say which they are. It opens them by name again, so no handle is
+/// kept.
+fn undeclared(
+    resolver: &Resolver,
+    memo: &Memo,
+    call: &Call,
+    definition: &Definition,
+    places: &mut Vec<Place>,
+) -> Vec<PathFact> {
+    let access = if definition.sensitivity == Sensitivity::Safe { Access::Read } else { Access::Write };
+    let found = path_arguments(&definition.parameters, &call.arguments, access, resolver.home());
+    let look = |found: &ArgumentPath| {
+        let looked = resolver.look_by_name(memo, &found.pointer, &found.path, found.access, &call.cwd);
+        places.push(Place::of(found.access, None, looked.landing.as_deref()));
+        looked.fact
+    };
+    let mut facts: Vec<PathFact> = found.iter().take(MOST_PATHS).map(look).collect();
+    if found.len() > MOST_PATHS {
+        facts.push(unusable("arguments", String::new(), Access::Write, Problem::TooMany(MOST_PATHS)));
+    }
+    facts
+}
+
 type Named<'a> = (&'a str, Result<Cow<'a, str>, &'a Value>, Access);
 
 fn named<'a>(resolver: &Resolver, call: &'a Call, definition: &Definition) -> Vec<Named<'a>> {
     let mut named = Vec::new();
     let mut runs_command = false;
     for subject in definition.subjects {
-        match subject {
-            Subject::Path { argument, access } => {
-                let given = match call.arguments.get(*argument) {
+        match subject.path() {
+            Some((argument, access)) => {
+                let given = match call.arguments.get(argument) {
                     None => Ok(Cow::Borrowed(".")),
                     Some(Value::String(given)) => Ok(Cow::Borrowed(given.as_str())),
                     Some(other) => Err(other),
                 };
-                named.push((*argument, given, *access));
+                named.push((argument, given, access));
             }
-            Subject::Command { .. } => runs_command = true,
+            None => runs_command = true,
         }
     }
     if runs_command && call.cwd != resolver.workspace() {
@@ -110,7 +169,7 @@ mod tests {
     use crate::facts::Surroundings;
     use crate::facts::command::{Parse, PathUse};
     use crate::facts::path::{Protection, standard_rules};
-    use crate::registry::definition::Sensitivity;
+    use crate::registry::definition::Subject;
 
     fn call(cwd: PathBuf, arguments: Value) -> Call {
         Call {
@@ -192,6 +251,30 @@ mod tests {
         );
         assert!(handles.get("cwd").is_some() && handles.get(COMMAND).is_none());
         assert!(found.iter().all(|fact| fact.problem.is_none()));
+    }
+
+    #[test]
+    fn a_tool_that_declares_no_paths_has_those_that_its_arguments_look_like() {
+        let top = tempfile::tempdir().unwrap();
+        let tool = definition(&[]);
+        let arguments = json!({"file_path": "a", "root": ".", "q": "/etc/passwd", "out": "../x", "text": "plain"});
+        let (found, handles) = gather(&resolver(top.path()), &call(top.path().into(), arguments), &tool, None);
+        let scopes: Vec<(&str, Scope)> = found.iter().map(|fact| (fact.argument.as_str(), fact.scope)).collect();
+        let expected = [
+            ("/file_path", Scope::Workspace),
+            ("/root", Scope::Workspace),
+            ("/q", Scope::System),
+            ("/out", Scope::Temp),
+        ];
+        assert_eq!(scopes, expected);
+        assert!(found.iter().all(|fact| fact.problem.is_none()) && handles.get("/file_path").is_none());
+        assert_eq!((found[0].access, found[3].access), (Access::Read, Access::Write));
+        let (found, _) =
+            gather(&resolver(top.path()), &call(top.path().into(), json!({"path": "a\u{0}"})), &tool, None);
+        assert!(found[0].problem.is_some());
+        let many = json!({"paths": vec!["a"; MOST_PATHS + 1]});
+        let (found, _) = gather(&resolver(top.path()), &call(top.path().into(), many), &tool, None);
+        assert!(found.last().unwrap().problem.as_ref().unwrap().contains("were not looked at"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The ground that paths are judged on: the roots, held open, the gateway's own files and the protected paths.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -10,6 +10,7 @@ use nix::sys::stat::{FileStat, Mode};
 
 use super::kernel::{Identity, Kind, locate_at, open_at, real_path, stat};
 use super::listing::Listing;
+use super::mounts::Bases;
 use super::{Access, Protected, Protection};
 use crate::facts::{Scope, Surroundings};
 
@@ -19,7 +20,7 @@ pub(super) const MOST_ENTRIES: usize = 50_000;
 /// Why a workspace cannot be guarded.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundError {
-    #[error("the {what} `{path}` cannot be opened: {reason}", path = path.display())]
+    #[error("the {what} `{path}` cannot be opened: {reason}", path = path.display(), reason = reason.desc())]
     Unusable { what: &'static str, path: PathBuf, reason: Errno },
     #[error("the {what} `{path}` is not a directory", path = path.display())]
     NotADirectory { what: &'static str, path: PathBuf },
@@ -51,6 +52,8 @@ pub(super) struct Ground {
     workspace: Root,
     slash: Root,
     gateway: HashSet<Identity>,
+    /// What a mount elsewhere could show: the gateway's own, the home directory, the workspace.
+    bases: Bases,
     /// Directories outside `.git` that a `.git` file makes a repository of.
     git_directories: Vec<PathBuf>,
     pub protection: Protection,
@@ -96,7 +99,9 @@ impl Ground {
             read_roots: read_roots.iter().map(|root| root.path.clone()).collect(),
             gateway: gateway.clone(),
         };
+        let bases = gateway.iter().chain([&places.home, &workspace.path]);
         Ok(Ground {
+            bases: Bases::open(&slash.handle, bases),
             git_directories: git_directories(&workspace),
             gateway: identities.collect(),
             places,
@@ -131,6 +136,19 @@ impl Ground {
 
     pub fn is_gateway(&self, stat: &FileStat) -> bool {
         self.gateway.contains(&Identity::of(stat))
+    }
+
+    /// The names that what is at `landing` has in the gateway's own places, the home directory and the workspace, where a
+    /// mount gives it another.
+    pub fn names_by_mount(&self, handle: impl AsFd, stat: &FileStat, landing: &Path) -> Vec<PathBuf> {
+        self.bases.other_names(handle, stat, landing)
+    }
+
+    /// Whether an open file of a walk is the gateway's or protected by a name that a mount hides.
+    pub fn guarded_by_mount(&self, handle: impl AsFd, stat: &FileStat, landing: &Path) -> bool {
+        self.names_by_mount(handle, stat, landing)
+            .iter()
+            .any(|name| self.places.scope(name) == Scope::Gateway || self.protected(name, Access::Read).is_some())
     }
 
     /// The root that a real path lies in, and the path from there.

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::ground::Ground;
 use super::kernel::{Identity, Kind, open_at, reopen, stat};
+use super::name::LONGEST_NAME;
 use super::walk::{Walk, WalkError};
 
 /// A path that was judged, held open. Whatever happens to its name in the meantime, this is still the file, and a new
@@ -105,6 +106,12 @@ impl Handle {
     /// What was there when it was judged; nothing where it did not exist.
     pub fn kind(&self) -> Option<Kind> {
         self.inner.found.as_ref().map(|found| Kind::of(&found.stat))
+    }
+
+    /// Device and inode of what was judged, or why there was nothing.
+    pub(crate) fn judged(&self) -> Result<(u64, u64), Errno> {
+        let found = self.inner.found.as_ref().map(|found| (found.stat.st_dev, found.stat.st_ino));
+        found.ok_or(self.inner.obstacle)
     }
 
     /// Opens the file for reading, and takes its state at that moment. Only regular files are opened.
@@ -210,6 +217,10 @@ impl Place {
     /// Opens the deepest directory that exists on the way to a file. `inner` is relative to the root, without links.
     pub fn open(root: &OwnedFd, inner: &Path) -> Result<Self, Errno> {
         let name = inner.file_name().ok_or(Errno::EISDIR)?.to_owned();
+        // Known before any directory is made on the way.
+        if inner.iter().any(|name| name.len() > LONGEST_NAME) {
+            return Err(Errno::ENAMETOOLONG);
+        }
         let mut parent = inner.parent().unwrap_or(Path::new(""));
         let mut missing = Vec::new();
         loop {
@@ -236,6 +247,11 @@ impl Place {
             // Something has come to stand where nothing was.
             Some(first) => occupant(&self.directory, first)?.map_or(Ok(None), |_| Err(Errno::EEXIST)),
         }
+    }
+
+    /// The deepest directory that exists on the way to the file.
+    pub fn directory(&self) -> &OwnedFd {
+        &self.directory
     }
 
     fn make_directories(&self) -> Result<OwnedFd, Errno> {

@@ -99,6 +99,17 @@ pub(super) fn stat(handle: impl AsFd) -> Result<FileStat, Errno> {
     fstat(handle)
 }
 
+/// The mount that a handle was opened through; nothing before Linux 5.8.
+pub(super) fn mount_id(handle: impl AsFd) -> Option<u64> {
+    // SAFETY: a structure of integers; all zeroes are one.
+    let mut answer: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is a C string and the structure is ours; both outlive the call.
+    let done = unsafe {
+        libc::statx(handle.as_fd().as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_MNT_ID, &raw mut answer)
+    };
+    (done == 0 && answer.stx_mask & libc::STATX_MNT_ID != 0).then_some(answer.stx_mnt_id)
+}
+
 fn link(handle: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }

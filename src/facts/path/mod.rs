@@ -1,11 +1,13 @@
 //! Where the paths of a call land. Resolution goes through `openat2(2)` under a handle of the workspace; the tool later
 //! works on the very handle that was checked, never on the name again.
 
+mod arguments;
 mod gather;
 mod ground;
 mod handle;
 mod kernel;
 mod listing;
+mod mounts;
 mod name;
 mod predict;
 mod protection;
@@ -14,7 +16,8 @@ mod walk;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::gather::{Handles, gather};
+pub use self::arguments::{ArgumentPath, path_arguments};
+pub use self::gather::{Handles, Place, gather};
 pub use self::ground::GroundError;
 pub use self::handle::{Handle, HandleError, Stamp};
 pub use self::kernel::Kind;
@@ -65,6 +68,14 @@ pub struct PathFact {
     /// What could not be looked at because a limit was hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
+}
+
+impl PathFact {
+    /// Where it lands, should that not be what was given, word for word.
+    pub fn elsewhere(&self) -> Option<&str> {
+        let given = self.given.strip_prefix("./").unwrap_or(&self.given);
+        self.lands.as_deref().filter(|lands| *lands != given.trim_end_matches('/'))
+    }
 }
 
 /// A protected path's rule.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The longest path that the kernel takes, in bytes without the final NUL (`PATH_MAX`, limits.h).
 const LONGEST_PATH: usize = 4095;
 /// The longest single name, in bytes (`NAME_MAX`, limits.h).
-const LONGEST_NAME: usize = 255;
+pub(super) const LONGEST_NAME: usize = 255;
 
 /// A name that can be looked up: absolute, with its `.`, `..` and links still in place.
 #[derive(Clone, Debug, PartialEq, Eq)]

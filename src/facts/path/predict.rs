@@ -20,16 +20,25 @@ enum Step {
     Into(OsString),
 }
 
-/// The absolute path without links at which `path` (absolute) would land; what does not exist has no links.
-pub(super) fn predict(path: &Path, follow_last: bool) -> Result<PathBuf, Loop> {
+/// Where a path would land.
+pub(super) struct Predicted {
+    /// The absolute path without links; what does not exist has no links.
+    pub landing: PathBuf,
+    /// The way goes back up from what is no directory, so the kernel never gets there, whatever is there.
+    pub blocked: bool,
+}
+
+/// Where `path` (absolute) would land.
+pub(super) fn predict(path: &Path, follow_last: bool) -> Result<Predicted, Loop> {
     let mut steps = VecDeque::new();
     prepend(&mut steps, path);
     let mut here = PathBuf::from("/");
-    let mut links = 0;
+    let (mut links, mut blocked) = (0, false);
     while let Some(step) = steps.pop_front() {
         match step {
             Step::Root => here = PathBuf::from("/"),
             Step::Up => {
+                blocked |= !here.is_dir();
                 here.pop();
             }
             Step::Into(name) => {
@@ -48,7 +57,7 @@ pub(super) fn predict(path: &Path, follow_last: bool) -> Result<PathBuf, Loop> {
             }
         }
     }
-    Ok(here)
+    Ok(Predicted { landing: here, blocked })
 }
 
 fn prepend(steps: &mut VecDeque<Step>, path: &Path) {

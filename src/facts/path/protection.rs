@@ -5,6 +5,7 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 use super::{Access, Protected, ProtectedAction};
 
@@ -213,7 +214,7 @@ pub fn standard_rules() -> Vec<ProtectedRule> {
 
 /// Adds the forms of a glob and says how many they are.
 fn add(set: &mut GlobSetBuilder, rule: &str, glob: &str) -> Result<usize, ProtectionError> {
-    let folded = glob.to_lowercase();
+    let folded: String = glob.nfkc().flat_map(char::to_lowercase).collect();
     let anywhere = if folded.starts_with('/') || folded.starts_with("**/") { folded } else { format!("**/{folded}") };
     let forms = anywhere.strip_suffix("/**").map(str::to_owned).into_iter().chain([anywhere.clone()]);
     let mut count = 0;
@@ -229,12 +230,39 @@ fn error(rule: &str, glob: &str, reason: globset::Error) -> ProtectionError {
     ProtectionError { rule: rule.to_owned(), glob: glob.to_owned(), reason: reason.kind().to_string() }
 }
 
-/// Lower case, so that names match as they would on a file system without case.
+/// A path as the most lenient file system would read it, so that every spelling that opens a protected file somewhere matches:
+/// without case (ext4 with casefold, APFS, NTFS), in one of Unicode's forms and without characters that show nothing (HFS+),
+/// full-width letters as plain ones, without what NTFS drops from the end of a name or takes for a stream of it, and with
+/// the short name that NTFS gives `.git`.
 fn fold(path: &Path) -> Cow<'_, Path> {
     match path.to_str() {
-        Some(text) if !text.bytes().any(|b| b.is_ascii_uppercase() || !b.is_ascii()) => Cow::Borrowed(path),
-        _ => Cow::Owned(path.to_string_lossy().to_lowercase().into()),
+        Some(text) if is_folded(text.as_bytes()) => Cow::Borrowed(path),
+        _ => Cow::Owned(path.to_string_lossy().split('/').map(fold_name).collect::<Vec<_>>().join("/").into()),
     }
+}
+
+fn is_folded(text: &[u8]) -> bool {
+    let odd = |byte: u8| byte.is_ascii_uppercase() || !byte.is_ascii() || matches!(byte, b':' | b'~');
+    let ends_oddly = |name: &[u8]| matches!(name, [.., b'.' | b' ']);
+    !text.iter().any(|byte| odd(*byte)) && !text.split(|byte| *byte == b'/').any(ends_oddly)
+}
+
+fn fold_name(name: &str) -> String {
+    let shown: String = name.chars().filter(|c| !shows_nothing(*c)).nfkc().flat_map(char::to_lowercase).collect();
+    let plain = shown.split_once("::$").map_or(shown.as_str(), |(name, _)| name);
+    match plain.trim_end_matches(['.', ' ']) {
+        // `.`, `..` and the like.
+        "" => shown,
+        "git~1" => ".git".to_owned(),
+        plain => plain.to_owned(),
+    }
+}
+
+/// Characters that have no shape of their own (Default_Ignorable_Code_Point, as far as names are compared without them).
+fn shows_nothing(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -282,6 +310,40 @@ mod tests {
     #[test]
     fn a_letter_that_only_folds_to_ascii_matches_too() {
         assert_eq!(action("x.\u{212A}EY", Access::Read), Some(ProtectedAction::Ask), "the Kelvin sign folds to k");
+    }
+
+    #[test]
+    fn every_spelling_that_opens_a_protected_file_somewhere_matches() {
+        for spelling in [
+            ".GIT/HOOKS/pre-commit",
+            ".Git/hooks/x",
+            ".g\u{200c}it/hooks/x",
+            "\u{feff}.git/hooks/x",
+            ".\u{ff47}\u{ff49}\u{ff54}/hooks/x",
+            ".git/\u{ff28}ooks/x",
+            ".git./hooks/x",
+            ".git /hooks/x",
+            ".git...  /hooks./x",
+            ".git::$INDEX_ALLOCATION/hooks/x",
+            "git~1/hooks/x",
+            "GIT~1/config",
+            ".git/config::$DATA",
+        ] {
+            assert_eq!(action(spelling, Access::Write), Some(ProtectedAction::Deny), "{spelling:?}");
+        }
+        let rule = ProtectedRule {
+            glob: "se\u{301}cret".into(),
+            action: ProtectedAction::Ask,
+            on: Guarded::Any,
+            except: Vec::new(),
+        };
+        let protection = Protection::new(vec![rule]).unwrap();
+        for form in ["s\u{e9}cret", "se\u{301}cret", "S\u{c9}CRET"] {
+            assert!(protection.find(Path::new(form), Access::Read).is_some(), "{form:?}");
+        }
+        for other in ["git~2/hooks/x", "a:b", "~", "src/git/hooks.rs", "...", ".../x", "\u{e9}t\u{e9}.txt", "C:/x"] {
+            assert_eq!(action(other, Access::Write), None, "{other:?} is nothing of the kind");
+        }
     }
 
     #[test]

@@ -49,17 +49,33 @@ struct Spot {
     found: Option<Found>,
     /// Why nothing was found.
     obstacle: Errno,
+    /// Nothing can be made there by this name, for the obstacle's reason.
+    blocked: bool,
     problem: Option<Problem>,
 }
 
 /// What was found has changed in the same moment.
 struct Changed;
 
+/// What became of a path that was looked up.
+pub(super) struct Looked {
+    pub fact: PathFact,
+    pub handle: Option<Handle>,
+    /// Where it lands, also outside the workspace, of which the fact tells nothing. Absent where that says nothing of the
+    /// next time.
+    pub landing: Option<PathBuf>,
+}
+
 impl Resolver {
     /// Holds the workspace and the extra roots open. From here on it is these directories that are guarded, whatever
     /// their names lead to later.
     pub fn open(surroundings: &Surroundings, protection: Protection) -> Result<Self, GroundError> {
         Ok(Resolver { ground: Arc::new(Ground::open(surroundings, protection)?) })
+    }
+
+    /// The home directory, which `~` stands for.
+    pub(super) fn home(&self) -> &Path {
+        &self.ground.places.home
     }
 
     /// The workspace's real path.
@@ -69,18 +85,29 @@ impl Resolver {
 
     /// Looks up a tool's argument. The handle is of what was judged; there is none where the path cannot be used.
     pub fn look(&self, argument: &str, given: &str, access: Access, cwd: &Path) -> (PathFact, Option<Handle>) {
-        self.look_with(&Memo::default(), argument, given, access, cwd)
+        let looked = self.look_with(&Memo::default(), argument, given, access, cwd);
+        (looked.fact, looked.handle)
     }
 
     /// The same for several paths of one call, which share what takes long to find out.
-    pub(super) fn look_with(
+    pub(super) fn look_with(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path) -> Looked {
+        self.looked(memo, argument, given, access, cwd, true)
+    }
+
+    /// Looks up a path that is opened again by name later, by a command or by another program: no handle is kept, and what
+    /// can be done with it is not for the gateway to say.
+    pub(super) fn look_by_name(
         &self,
         memo: &Memo,
         argument: &str,
         given: &str,
         access: Access,
         cwd: &Path,
-    ) -> (PathFact, Option<Handle>) {
+    ) -> Looked {
+        self.looked(memo, argument, given, access, cwd, false)
+    }
+
+    fn looked(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path, keep: bool) -> Looked {
         let mut fact = PathFact {
             argument: argument.to_owned(),
             given: given.to_owned(),
@@ -91,31 +118,39 @@ impl Resolver {
             problem: None,
             unchecked: None,
         };
-        let handle = self.fill(memo, &mut fact, cwd).unwrap_or_else(|problem| {
+        let mut landing = None;
+        let handle = self.fill(memo, &mut fact, &mut landing, cwd, keep).unwrap_or_else(|problem| {
             fact.problem = Some(problem.to_string());
             None
         });
-        (fact, handle)
+        Looked { fact, handle, landing }
     }
 
-    /// Looks up a path that a command uses: it is opened again by name later, so no handle is kept.
+    /// Looks up a path that a command uses.
     pub fn look_in_command(&self, given: &str, access: Access) -> PathFact {
-        self.look(COMMAND, given, access, self.workspace()).0
+        self.look_by_name(&Memo::default(), COMMAND, given, access, self.workspace()).fact
     }
 
-    fn fill(&self, memo: &Memo, fact: &mut PathFact, cwd: &Path) -> Result<Option<Handle>, Problem> {
+    fn fill(
+        &self,
+        memo: &Memo,
+        fact: &mut PathFact,
+        landing: &mut Option<PathBuf>,
+        cwd: &Path,
+        keep: bool,
+    ) -> Result<Option<Handle>, Problem> {
         let name = Name::parse(&fact.given, cwd)?;
-        let by_tool = fact.argument != COMMAND;
         for _ in 0..ATTEMPTS {
             let Ok(spot) = self.locate(&name, fact.access) else { continue };
             self.judge(memo, fact, &name, &spot);
+            *landing = stays(&name, fact).then(|| spot.landing.clone());
             // Of what is outside nothing more is told: it looks the same whether there is something or not.
             let inside =
                 matches!(self.ground.scope(&spot.landing, None), Scope::Workspace | Scope::WriteRoot | Scope::ReadRoot);
             if inside && let Some(problem) = spot.problem {
                 return Err(problem);
             }
-            if !by_tool {
+            if !keep {
                 return Ok(None);
             }
             if inside {
@@ -139,15 +174,16 @@ impl Resolver {
                 if stat.st_nlink == 0 || !landing.is_absolute() {
                     return Err(Changed);
                 }
-                Ok(Spot { landing, found: Some(Found { handle, stat }), obstacle: Errno::UnknownErrno, problem: None })
+                let found = Some(Found { handle, stat });
+                Ok(Spot { landing, found, obstacle: Errno::UnknownErrno, blocked: false, problem: None })
             }
             Err(obstacle) => {
-                let (landing, problem) = match predict(name.path(), follow) {
-                    Ok(landing) if obstacle == Errno::ELOOP => (landing, Some(Problem::MagicLink)),
-                    Ok(landing) => (landing, None),
-                    Err(Loop(at)) => (at, Some(Problem::Loop)),
+                let (landing, blocked, problem) = match predict(name.path(), follow) {
+                    Ok(found) if obstacle == Errno::ELOOP => (found.landing, true, Some(Problem::MagicLink)),
+                    Ok(found) => (found.landing, found.blocked || name.names_directory, None),
+                    Err(Loop(at)) => (at, true, Some(Problem::Loop)),
                 };
-                Ok(Spot { landing, found: None, obstacle, problem })
+                Ok(Spot { landing, found: None, obstacle, blocked, problem })
             }
         }
     }
@@ -159,12 +195,17 @@ impl Resolver {
         if let Some(inner) = inner {
             let beneath = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
             match open_at(&workspace.handle, inner, flags, Mode::empty(), beneath) {
-                Err(Errno::EXDEV) => {}
+                // The kernel may have to start over, and then counts the links of both walks against its limit.
+                Err(Errno::EXDEV | Errno::ELOOP) => {}
                 other => return other,
             }
         }
         let slash = &self.ground.slash().handle;
-        open_at(slash, name.path(), flags, Mode::empty(), ResolveFlag::RESOLVE_NO_MAGICLINKS)
+        let open = || open_at(slash, name.path(), flags, Mode::empty(), ResolveFlag::RESOLVE_NO_MAGICLINKS);
+        match open() {
+            Err(Errno::ELOOP) => open(),
+            other => other,
+        }
     }
 
     fn judge(&self, memo: &Memo, fact: &mut PathFact, name: &Name, spot: &Spot) {
@@ -188,9 +229,38 @@ impl Resolver {
         let landed = if spot.landing == by_name { None } else { ground.protected(&spot.landing, fact.access) };
         fact.protected = named.into_iter().chain(landed).max_by_key(|found| found.action);
         fact.unchecked = None;
+        self.judge_names_by_mount(fact, spot);
         if let Some(found) = &spot.found {
             self.judge_other_names(memo, fact, &found.stat);
         }
+    }
+
+    /// What a mount shows is judged by where it really is as well; what is to be made, by the directory it is made in.
+    fn judge_names_by_mount(&self, fact: &mut PathFact, spot: &Spot) {
+        let ground = &self.ground;
+        let names = match &spot.found {
+            Some(found) => ground.names_by_mount(&found.handle, &found.stat, &spot.landing),
+            None if fact.access == Access::Write => self.names_of_place(&spot.landing),
+            None => Vec::new(),
+        };
+        for name in names {
+            if ground.places.scope(&name) == Scope::Gateway {
+                fact.scope = Scope::Gateway;
+                fact.lands = None;
+            }
+            let own = fact.protected.take();
+            fact.protected =
+                own.into_iter().chain(ground.protected(&name, fact.access)).max_by_key(|found| found.action);
+        }
+    }
+
+    fn names_of_place(&self, landing: &Path) -> Vec<PathBuf> {
+        let (root, inner) = self.ground.root_of(landing);
+        let Ok(place) = Place::open(&root.handle, inner) else { return Vec::new() };
+        let (Ok(stat), Ok(path)) = (stat(place.directory()), real_path(place.directory())) else { return Vec::new() };
+        let names = self.ground.names_by_mount(place.directory(), &stat, &path);
+        let rest = landing.strip_prefix(&path).unwrap_or(Path::new(""));
+        names.into_iter().map(|name| name.join(rest)).collect()
     }
 
     /// A file with several names is as protected as the best protected of them. Programs are left out: installers link
@@ -224,7 +294,7 @@ impl Resolver {
 
     fn keep(&self, spot: Spot, fact: &PathFact) -> Result<Handle, Changed> {
         let place = match fact.access {
-            Access::Write if spot.problem.is_some() => Some(Err(spot.obstacle)),
+            Access::Write if spot.blocked => Some(Err(spot.obstacle)),
             Access::Write => Some(self.place(&spot)?),
             Access::Read | Access::Delete | Access::Execute => None,
         };
@@ -247,8 +317,18 @@ impl Resolver {
             Ok(there) => there,
         };
         let judged = spot.found.as_ref().map(|found| Identity::of(&found.stat));
+        // By a name that only a directory could have, what is there was not found, and stays as it is.
+        if judged.is_none() && there.is_some() && spot.obstacle != Errno::ENOENT {
+            return Ok(Err(spot.obstacle));
+        }
         if there.as_ref().map(Identity::of) == judged { Ok(Ok(place)) } else { Err(Changed) }
     }
+}
+
+/// Whether a path leads to the same place whoever follows it. The places of a process and its streams do not.
+fn stays(name: &Name, fact: &PathFact) -> bool {
+    let own = |top| fact.argument == COMMAND && name.path().starts_with(top);
+    !own("/dev") && !own("/proc")
 }
 
 /// Whether a file tool can work on what was found at all.

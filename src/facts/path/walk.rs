@@ -115,7 +115,8 @@ impl Walk {
             return Opened::Protected;
         }
         let Ok((file, stat)) = open_regular(&self.start, &entry.path) else { return Opened::Unreadable };
-        if self.ground.is_gateway(&stat) {
+        let landing = self.landing.join(&entry.path);
+        if self.ground.is_gateway(&stat) || self.ground.guarded_by_mount(&file, &stat, &landing) {
             return Opened::Protected;
         }
         if stat.st_nlink > 1 {

@@ -1,7 +1,9 @@
 //! Reading policy files, and what of a text is refused before Cedar's parser sees it.
 
+use std::io;
 use std::path::Path;
 
+use crate::files::{self, Author};
 use crate::firewall::policy::diagnostic::{PolicyError, Problem};
 use crate::firewall::policy::source::{Source, Trust};
 
@@ -17,24 +19,21 @@ impl Source {
     /// Reads a `.cedar` file, or every `.cedar` file directly in a directory, in the order of their names.
     /// Subdirectories are not entered: `shadow/` decides nothing, and a set is named by its own directory.
     pub fn read(path: &Path, trust: Trust) -> Result<Vec<Source>, PolicyError> {
-        let refuse = |at: &Path, why: &std::io::Error| {
-            PolicyError::from(Problem::of_file(
-                &at.display().to_string(),
-                format!("the policies cannot be read: {why}"),
-            ))
-        };
-        if !path.is_dir() {
-            return Ok(vec![read_file(path, trust).map_err(|e| refuse(path, &e))?]);
+        if path.is_dir() {
+            return Source::all(path, trust);
         }
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(path).map_err(|e| refuse(path, &e))? {
-            let file = entry.map_err(|e| refuse(path, &e))?.path();
-            if file.extension().is_some_and(|ext| ext == "cedar") {
-                files.push(file);
-            }
+        let gone = || unreadable(path, &io::Error::from(io::ErrorKind::NotFound));
+        Ok(vec![read_file(path, trust)?.ok_or_else(gone)?])
+    }
+
+    /// Every policy file directly in a directory. No directory means no policies.
+    pub fn all(dir: &Path, trust: Trust) -> Result<Vec<Source>, PolicyError> {
+        let files = files::list(dir, "cedar").map_err(|why| unreadable(dir, &why))?.unwrap_or_default();
+        let mut sources = Vec::new();
+        for file in files {
+            sources.extend(read_file(&file, trust)?);
         }
-        files.sort();
-        files.iter().map(|file| read_file(file, trust).map_err(|e| refuse(file, &e))).collect()
+        Ok(sources)
     }
 
     /// What could exhaust the parser: too many bytes, a policy that is too long, brackets too deep.
@@ -48,8 +47,17 @@ impl Source {
     }
 }
 
-fn read_file(path: &Path, trust: Trust) -> std::io::Result<Source> {
-    Ok(Source::new(path.display().to_string(), std::fs::read_to_string(path)?, trust))
+fn read_file(path: &Path, trust: Trust) -> Result<Option<Source>, PolicyError> {
+    let author = match trust {
+        Trust::Operator => Author::Operator,
+        Trust::Workspace => Author::Anyone,
+    };
+    let text = files::read_text(path, author).map_err(|why| unreadable(path, &why))?;
+    Ok(text.map(|text| Source::new(path.display().to_string(), text, trust)))
+}
+
+fn unreadable(at: &Path, why: &io::Error) -> PolicyError {
+    Problem::of_file(&at.display().to_string(), format!("the policies cannot be read: {why}")).into()
 }
 
 /// The first place where a policy gets too long or too deep.

@@ -14,8 +14,9 @@ use crate::verdict::{Finding, Severity};
 
 /// The highest level of approval there is: a reviewer's.
 pub(super) const HIGHEST: u8 = 2;
-/// The most resources that one call is judged for.
+/// The most resources that one call is judged for, and the most files that it touches besides.
 const MAX_RESOURCES: usize = 64;
+const MAX_TOUCHED: usize = 4096;
 
 /// Judges a call as if an approval of `level` had been given: 0 nobody, 1 the session's operator, 2 a reviewer.
 ///
@@ -40,10 +41,26 @@ pub fn judge(call: &Call, facts: &Facts, policies: &Policies, level: u8) -> Vec<
         findings.push(Finding::new("policy.too-many-resources", Severity::Deny, message));
         return findings;
     }
+    if question.touched.len() > MAX_TOUCHED {
+        let message = format!("the call touches more than {MAX_TOUCHED} files of which policies speak; touch fewer");
+        findings.push(Finding::new("policy.too-many-resources", Severity::Deny, message));
+        return findings;
+    }
     let mut answers = Answers::default();
     for (resource, entities) in &question.resources {
         let ask = |level| question.at(level, resource);
-        answers.add(of_resource(call, action, ask, entities, level.min(HIGHEST)));
+        let all = Put { action, ask, around: entities, besides: false };
+        answers.add(all.of_resource(call, level.min(HIGHEST)));
+    }
+    for (resource, entities) in &question.touched {
+        let ask = |level| question.at(level, resource);
+        let place: &str = resource.eid().as_ref();
+        let besides = Put { action, ask, around: entities, besides: true };
+        let of = |finding: Finding| {
+            let message = format!("{}: `{place}`", finding.message);
+            Finding { message, ..finding }
+        };
+        answers.add(besides.of_resource(call, level.min(HIGHEST)).into_iter().map(of).collect());
     }
     findings.extend(answers.0.into_values());
     findings
@@ -86,45 +103,57 @@ impl Answers {
     }
 }
 
-fn of_resource(
-    call: &Call,
-    action: &Action,
-    ask: impl Fn(u8) -> Request,
-    around: &Entities,
-    level: u8,
-) -> Vec<Finding> {
-    let granted = evaluate(&action.slice, |_| true, &ask(level), around);
-    if !granted.errors.is_empty() {
-        return errors(&granted);
+/// A question about one resource.
+struct Put<'a, F> {
+    action: &'a Action,
+    ask: F,
+    around: &'a Entities,
+    /// Whether the call only touches it: then forbids that look at the resource speak, and no permit is needed.
+    besides: bool,
+}
+
+impl<F: Fn(u8) -> Request> Put<'_, F> {
+    fn evaluate(&self, level: u8, staged_only: bool) -> Outcome<'_> {
+        let wanted = |rule: &Rule| {
+            (rule.staged || !staged_only) && (!self.besides || rule.effect == Effect::Forbid && rule.placed)
+        };
+        evaluate(&self.action.slice, wanted, &(self.ask)(level), self.around)
     }
-    if granted.allows() {
-        return granted.permits.iter().map(|rule| finding(rule, Severity::Note)).collect();
-    }
-    let Outcome { mut permits, mut forbids, .. } = granted;
-    let mut findings = Vec::new();
-    for higher in level + 1..=HIGHEST {
-        // What does not look at the approval answers the same at every level.
-        let staged = evaluate(&action.slice, |rule| rule.staged, &ask(higher), around);
-        if !staged.errors.is_empty() {
-            return errors(&staged);
+
+    fn of_resource(&self, call: &Call, level: u8) -> Vec<Finding> {
+        let granted = self.evaluate(level, false);
+        if !granted.errors.is_empty() {
+            return errors(&granted);
         }
-        let stand: Vec<&Rule> = fixed(&forbids).chain(staged.forbids).collect();
-        let permit: Vec<&Rule> = fixed(&permits).chain(staged.permits).collect();
-        let gone = forbids.iter().filter(|rule| stand.iter().all(|other| other.id != rule.id));
-        findings.extend(gone.map(|rule| finding(rule, asks(higher))));
-        if permits.is_empty() {
-            findings.extend(permit.iter().map(|rule| finding(rule, asks(higher))));
+        if granted.allows() || self.besides && granted.forbids.is_empty() {
+            return granted.permits.iter().map(|rule| finding(rule, Severity::Note)).collect();
         }
-        (forbids, permits) = (stand, permit);
-        if forbids.is_empty() && !permits.is_empty() {
-            return findings;
+        let Outcome { mut permits, mut forbids, .. } = granted;
+        let mut findings = Vec::new();
+        for higher in level + 1..=HIGHEST {
+            // What does not look at the approval answers the same at every level.
+            let staged = self.evaluate(higher, true);
+            if !staged.errors.is_empty() {
+                return errors(&staged);
+            }
+            let stand: Vec<&Rule> = fixed(&forbids).chain(staged.forbids).collect();
+            let permit: Vec<&Rule> = fixed(&permits).chain(staged.permits).collect();
+            let gone = forbids.iter().filter(|rule| stand.iter().all(|other| other.id != rule.id));
+            findings.extend(gone.map(|rule| finding(rule, asks(higher))));
+            if permits.is_empty() {
+                findings.extend(permit.iter().map(|rule| finding(rule, asks(higher))));
+            }
+            (forbids, permits) = (stand, permit);
+            if forbids.is_empty() && (self.besides || !permits.is_empty()) {
+                return findings;
+            }
         }
+        findings.extend(forbids.iter().map(|rule| finding(rule, Severity::Deny)));
+        if permits.is_empty() && !self.besides {
+            findings.push(no_permit(call));
+        }
+        findings
     }
-    findings.extend(forbids.iter().map(|rule| finding(rule, Severity::Deny)));
-    if permits.is_empty() {
-        findings.push(no_permit(call));
-    }
-    findings
 }
 
 fn fixed<'a>(rules: &[&'a Rule]) -> impl Iterator<Item = &'a Rule> {

@@ -15,6 +15,7 @@ use crate::firewall::policy::slice::Slices;
 use crate::firewall::policy::source::{Source, Trust};
 use crate::firewall::policy::vocabulary::{self, Stranger};
 use crate::registry::definition::Definition;
+use crate::registry::nearest;
 
 /// The stack that loading gets. Cedar recurses over what [`Source`] lets through.
 const STACK: usize = 64 << 20;
@@ -184,6 +185,9 @@ fn hash(schema: &str, sources: &[Source]) -> Digest {
     Digest::of(bytes)
 }
 
+/// The annotations that are shown to people and agents.
+const SHOWN: &[&str] = &["id", "reason", "safer"];
+
 #[derive(Default)]
 struct Loading {
     set: PolicySet,
@@ -237,6 +241,11 @@ impl Loading {
         if let Some((message, help)) = bad_words(id, policy) {
             self.problems.push(Problem::at(source, whole.clone(), message).help(help));
         }
+        for (key, _) in policy.annotations().filter(|(key, _)| !SHOWN.contains(key)) {
+            let Some(meant) = nearest(key, SHOWN.iter().copied()) else { continue };
+            let message = format!("`@{key}` is shown nowhere: did you mean `@{meant}`?");
+            self.problems.push(Problem::at(source, whole.clone(), message).warning());
+        }
         self.lint(source, &whole, policy);
         self.described.insert(id.to_owned(), describe(source, &whole, id, policy));
         self.origin.insert(id.to_owned(), index);
@@ -257,6 +266,12 @@ impl Loading {
             let at = find(source, whole, policy, complaint.word);
             let problem = Problem::at(source, at, complaint.message).help(complaint.help);
             self.problems.push(if complaint.warning { problem.warning() } else { problem });
+        }
+        for name in vocabulary::unreachable(&form) {
+            let at = find(source, whole, policy, &format!("\"{name}\""));
+            let message = format!("no path is named `{name}` here, so this never matches");
+            let help = "paths begin at the workspace's root, without a slash or a dot before or after: \"src/secrets\"";
+            self.problems.push(Problem::at(source, at, message).help(help).warning());
         }
         for Stranger { attribute, word } in vocabulary::strangers(&form) {
             let at = find(source, whole, policy, &format!("\"{word}\""));

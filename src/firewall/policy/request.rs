@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{Entities, EntityUid, Request, RestrictedExpression};
+use cedar_policy::{Effect, Entities, EntityUid, Request, RestrictedExpression};
 use cedar_policy_core::ast::{
     Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Literal, PartialValue, Request as CoreRequest, Value,
     ValueKind,
@@ -17,9 +17,9 @@ use cedar_policy_core::extensions::Extensions;
 
 use crate::call::{Call, Principal};
 use crate::facts::command::Parse;
-use crate::facts::path::PathFact;
+use crate::facts::path::{Access, PathFact};
 use crate::facts::{Facts, Scope};
-use crate::firewall::policy::schema::names_paths;
+use crate::firewall::policy::schema::{names_paths, reads_trees};
 use crate::firewall::policy::shape::{Record, Residue};
 use crate::firewall::policy::slice::{Slice, Slices};
 use crate::registry::definition::Definition;
@@ -38,6 +38,12 @@ pub(super) struct Action {
     input: Option<Record>,
     /// Whether the resource is a file that the call names.
     files: bool,
+    /// Whether it is a directory that is read with everything below.
+    trees: bool,
+    /// Whether some forbid looks at the resource, so that what a call touches besides has to be judged.
+    pub guarded: bool,
+    /// The files and directories that such forbids name.
+    places: Vec<String>,
     names: Arc<Names>,
 }
 
@@ -59,6 +65,9 @@ pub(super) struct Question {
     action: EntityUID,
     /// Each resource with everything that is known around it.
     pub resources: Vec<(EntityUID, Entities)>,
+    /// What the call touches besides: files that its command names, and places below a directory that it reads, or deletes,
+    /// as a whole. Only forbids speak of these; whether the call is permitted is a matter of its resources.
+    pub touched: Vec<(EntityUID, Entities)>,
     context: Vec<(&'static str, Value)>,
 }
 
@@ -102,7 +111,19 @@ impl Action {
         let own = actions.get(&public).map(|entity| entity.as_ref().clone());
         let entities = store(CoreEntities::new(), own)?;
         let slice = slices.of(&public);
-        Ok(Action { slice, uid, entities, input, files: names_paths(tool), names: Arc::clone(names) })
+        let forbids = slice.iter().filter(|rule| rule.effect == Effect::Forbid && rule.placed);
+        let places: BTreeSet<String> = forbids.clone().flat_map(|rule| rule.places.iter().cloned()).collect();
+        Ok(Action {
+            guarded: forbids.count() > 0,
+            places: places.into_iter().collect(),
+            slice,
+            uid,
+            entities,
+            input,
+            files: names_paths(tool),
+            trees: reads_trees(tool),
+            names: Arc::clone(names),
+        })
     }
 
     /// Whether policies see the tool's arguments.
@@ -119,12 +140,14 @@ impl Action {
         }
         let principal = principal(&self.names, &call.principal);
         let around = store(self.entities.clone(), [principal.clone()])?;
-        let mut resources = Vec::new();
-        for resource in self.resources(facts) {
+        let with = |resource: Entity| -> Result<(EntityUID, Entities), String> {
             let uid = resource.uid().clone();
-            resources.push((uid, store(around.clone(), [resource])?.into()));
-        }
-        let question = Question { principal: principal.uid().clone(), action: self.uid.clone(), resources, context };
+            Ok((uid, store(around.clone(), [resource])?.into()))
+        };
+        let resources = self.resources(facts).into_iter().map(with).collect::<Result<_, _>>()?;
+        let touched = self.touched(facts).into_iter().map(with).collect::<Result<_, _>>()?;
+        let principal = principal.uid().clone();
+        let question = Question { principal, action: self.uid.clone(), resources, touched, context };
         Ok((question, residue))
     }
 
@@ -137,7 +160,8 @@ impl Action {
         let uid = principal.uid().clone();
         let around = store(self.entities.clone(), [principal, place])?;
         let context = vec![("origin", Value::from(origin))];
-        let question = Question { principal: uid, action: self.uid.clone(), resources: Vec::new(), context };
+        let question =
+            Question { principal: uid, action: self.uid.clone(), resources: Vec::new(), touched: Vec::new(), context };
         Ok((question.at(level, &place_uid), around.into()))
     }
 
@@ -151,6 +175,40 @@ impl Action {
         }
         files
     }
+}
+
+impl Action {
+    /// What the call touches besides its resources, where some forbid could object.
+    fn touched(&self, facts: &Facts) -> Vec<Entity> {
+        if !self.guarded {
+            return Vec::new();
+        }
+        let mut files: Vec<Entity> = Vec::new();
+        for path in &facts.paths {
+            let of_command = path.argument == OF_COMMAND;
+            if of_command {
+                files.push(file(&self.names, path));
+            }
+            let whole = if of_command { path.access == Access::Delete } else { self.trees };
+            if let Some(top) = path.lands.as_deref().and_then(inside).filter(|_| whole) {
+                let below =
+                    self.places.iter().filter(|place| top == "." || place.strip_prefix(&top).is_some_and(is_below));
+                files.extend(below.filter(|place| *place != "." && inside(place).is_some()).map(|place| {
+                    let scope = path.scope;
+                    let fact = PathFact { lands: Some(place.clone()), scope, protected: None, ..path.clone() };
+                    file(&self.names, &fact)
+                }));
+            }
+        }
+        files.sort_by(|a, b| a.uid().cmp(b.uid()));
+        files.dedup_by(|a, b| a.deep_eq(b));
+        files
+    }
+}
+
+/// Whether the rest of a path, after a directory's name, is something in that directory.
+fn is_below(rest: &str) -> bool {
+    rest.starts_with('/')
 }
 
 impl Question {

@@ -76,12 +76,17 @@ pub(super) fn groups(tool: &Definition) -> Vec<String> {
     [sensitivity].into_iter().chain(shell).chain(own).map(str::to_owned).collect()
 }
 
-fn runs_command(tool: &Definition) -> bool {
+pub(super) fn runs_command(tool: &Definition) -> bool {
     tool.subjects.iter().any(|subject| matches!(subject, Subject::Command { .. }))
 }
 
 pub(super) fn names_paths(tool: &Definition) -> bool {
-    tool.subjects.iter().any(|subject| matches!(subject, Subject::Path { .. }))
+    tool.subjects.iter().any(|subject| subject.path().is_some())
+}
+
+/// Whether the tool reads whatever is below the directory that it is given.
+pub(super) fn reads_trees(tool: &Definition) -> bool {
+    tool.subjects.iter().any(|subject| matches!(subject, Subject::Tree { .. }))
 }
 
 fn action(tool: &Definition, context: &Value, input: Option<&Record>) -> Value {
@@ -89,7 +94,8 @@ fn action(tool: &Definition, context: &Value, input: Option<&Record>) -> Value {
     if let Some(input) = input {
         attributes.insert("input".to_owned(), input.to_cedar());
     }
-    let resources: &[&str] = if names_paths(tool) { &["File", "Workspace"] } else { &["Workspace"] };
+    let files = names_paths(tool) || runs_command(tool);
+    let resources: &[&str] = if files { &["File", "Workspace"] } else { &["Workspace"] };
     let groups: Vec<Value> = groups(tool).into_iter().map(|group| json!({ "id": group })).collect();
     json!({
         "memberOf": groups,

@@ -28,6 +28,10 @@ pub struct Rule {
     pub safer: Option<String>,
     /// Whether it looks at the approval, so that a level can change it.
     pub(super) staged: bool,
+    /// Whether it looks at the resource, so that another one can change it.
+    pub(super) placed: bool,
+    /// The files and directories that it names.
+    pub(super) places: Vec<String>,
     /// Everything but the action in its scope, and without source locations, which cost at every step.
     pub(super) condition: Expr,
 }
@@ -153,12 +157,15 @@ impl Rule {
         let bare = Policy::from_json(Some(policy.id().clone()), policy.to_json().map_err(Box::new)?);
         // A policy that Cedar wrote it reads again; should it ever not, the located original means the same.
         let condition = condition(bare.as_ref().unwrap_or(policy));
+        let placed = looks_at_resource(&condition);
         Ok(Rule {
             id: id.into(),
             effect: policy.effect(),
             reason: policy.annotation("reason").map(str::to_owned),
             safer: policy.annotation("safer").map(str::to_owned),
             staged: mentions_approval(&condition),
+            placed,
+            places: places(&condition),
             condition,
         })
     }
@@ -176,6 +183,20 @@ fn condition(policy: &Policy) -> Expr {
     let parts = [principal, resource, body].into_iter().flatten();
     // A lone body must still be a boolean; `evaluate` looks.
     parts.rev().reduce(|rest, first| Expr::and(first, rest)).unwrap_or_else(|| Expr::val(true))
+}
+
+fn looks_at_resource(condition: &Expr) -> bool {
+    condition.subexpressions().any(|part| matches!(part.expr_kind(), ExprKind::Var(Var::Resource)))
+}
+
+/// The files and directories that a condition names.
+fn places(condition: &Expr) -> Vec<String> {
+    let named = condition.subexpressions().filter_map(|part| match part.expr_kind() {
+        ExprKind::Lit(Literal::EntityUID(uid)) => Some(uid),
+        _ => None,
+    });
+    let places = named.filter(|uid| matches!(uid.entity_type().to_string().as_str(), "File" | "Directory"));
+    places.map(|uid| AsRef::<str>::as_ref(uid.eid()).to_owned()).collect()
 }
 
 /// Whether any part reads `context.approval`, or the context as a whole.

@@ -43,9 +43,14 @@ fn tools() -> Vec<Definition> {
         subjects: &[Subject::Command { argument: "command" }],
         ..tool("Bash", bash, Sensitivity::Sensitive)
     };
+    let text = json!({ "type": "string" });
+    let grep = Definition {
+        subjects: &[Subject::Tree { argument: "path" }],
+        ..tool("Grep", object(json!({ "path": text }), json!([])), Sensitivity::Safe)
+    };
     let draw = tool("Draw", object(json!({ "width": { "type": "number" } }), json!([])), Sensitivity::Safe);
     let opaque = tool("Opaque", json!({ "type": "object", "properties": { "a b": text } }), Sensitivity::Sensitive);
-    vec![read, write, bash, draw, opaque]
+    vec![read, write, bash, grep, draw, opaque]
 }
 
 fn load_with(sources: Vec<Source>) -> Result<Policies, PolicyError> {
@@ -448,7 +453,7 @@ fn the_built_in_sets_load_without_a_warning() {
         let report = check(set.sources(), &tools.iter().collect::<Vec<_>>());
         assert!(report.problems.is_empty(), "{:#?}", report.problems);
         let summary = report.summary.unwrap();
-        assert!(summary.policies >= 3 && summary.actions.len() == 5, "{summary:?}");
+        assert!(summary.policies >= 3 && summary.actions.len() == tools.len(), "{summary:?}");
         let policies = load_with(set.sources()).unwrap();
         for policy in policies.iter() {
             assert!(policy.reason.is_some(), "{} gives no reason", policy.id);
@@ -674,4 +679,71 @@ fn a_tool_is_offered_unless_every_call_of_it_would_be_denied() {
         let told = could_allow(&principal(Mode::Default), "mcp", "Bash", &only(policies));
         assert_eq!(told, offered, "{policies}");
     }
+}
+
+/// A command that uses these paths.
+fn using(paths: &[(&str, Access)]) -> Facts {
+    let of = |(lands, access): &(&str, Access)| PathFact {
+        argument: "command".into(),
+        ..path(Some(lands), Scope::Workspace, *access)
+    };
+    Facts { paths: paths.iter().map(of).collect(), ..facts() }
+}
+
+const SECRETS: &str = r#"
+    @id("secrets") @reason("secrets stay where they are")
+    forbid (principal, action, resource in Directory::"src/secrets");
+"#;
+
+#[test]
+fn a_forbid_on_a_directory_covers_the_files_that_a_command_names() {
+    let policies = ask_with(SECRETS);
+    let bash = call("Bash", json!({ "command": "c" }));
+    let judged = |paths: &[(&str, Access)]| {
+        let verdict = StageVerdict::new(Stage::Policy, judge(&bash, &using(paths), &policies, NOBODY));
+        let secrets = verdict.findings.iter().find(|finding| finding.id == "secrets").map(|f| f.message.clone());
+        (verdict.decision, secrets)
+    };
+    let denied = |place: &str| (Decision::Deny, Some(format!("secrets stay where they are: `{place}`")));
+    assert_eq!(judged(&[("src/a", Access::Read)]), (ASK_1, None));
+    assert_eq!(judged(&[("src/a", Access::Read), ("src/secrets/k", Access::Read)]), denied("src/secrets/k"));
+    assert_eq!(judged(&[("src/secrets", Access::Write)]), denied("src/secrets"));
+    // What is deleted goes with all that is below it; what is only looked into does not.
+    assert_eq!(judged(&[("src", Access::Delete)]), denied("src/secrets"));
+    assert_eq!(judged(&[(".", Access::Delete)]), denied("src/secrets"));
+    assert_eq!(judged(&[("src/sec", Access::Delete)]), (ASK_1, None));
+    assert_eq!(judged(&[("src", Access::Read)]), (ASK_1, None));
+}
+
+#[test]
+fn a_forbid_on_a_directory_stops_a_search_of_what_is_around_it() {
+    let policies = ask_with(SECRETS);
+    let judged = |top: &str| {
+        StageVerdict::new(
+            Stage::Policy,
+            judge(&call("Grep", json!({ "path": top })), &on(top, Access::Read), &policies, NOBODY),
+        )
+        .decision
+    };
+    assert_eq!(["src/app", "docs", "src/secretsx"].map(judged), [Decision::Allow; 3]);
+    assert_eq!([".", "src", "src/secrets", "src/secrets/deep"].map(judged), [Decision::Deny; 4]);
+}
+
+#[test]
+fn what_a_command_touches_can_ask_and_needs_no_permit_of_its_own() {
+    let policies = only(
+        r#"
+        @id("work") permit (principal, action == Action::"Bash", resource == Workspace::"workspace");
+        @id("docs") forbid (principal, action == Action::"Bash", resource in Directory::"docs")
+        unless { context.approval.level >= 1 };
+        "#,
+    );
+    let bash = call("Bash", json!({ "command": "c" }));
+    let judged = |lands| {
+        let facts = using(&[(lands, Access::Write)]);
+        StageVerdict::new(Stage::Policy, judge(&bash, &facts, &policies, NOBODY)).decision
+    };
+    assert_eq!(["a", "docs/b"].map(judged), [Decision::Allow, ASK_1]);
+    let granted = judge(&bash, &using(&[("docs/b", Access::Write)]), &policies, 1);
+    assert_eq!(StageVerdict::new(Stage::Policy, granted).decision, Decision::Allow);
 }

@@ -24,6 +24,37 @@ pub(super) fn strangers(node: &Value) -> Vec<Stranger> {
     found
 }
 
+/// Every `Directory` and `File` that Cedar's JSON form of a policy names and no path has: paths are named from the
+/// workspace's root, without a slash or a dot before or after. Places outside are `Directory::"/"`, and a file for each scope.
+pub(super) fn unreachable(node: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Array(items) => open.extend(items),
+            Value::Object(parts) => {
+                let part = |name: &str| parts.get(name).and_then(Value::as_str);
+                let (kind, id) = (part("type").unwrap_or_default(), part("id").unwrap_or_default());
+                let outside = match kind {
+                    "Directory" => id == "/",
+                    "File" => id.strip_prefix('/').is_some_and(is::<Scope>),
+                    _ => true,
+                };
+                if !outside && id != "." && !is_path(id) {
+                    found.push(id.to_owned());
+                }
+                open.extend(parts.values());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_path(id: &str) -> bool {
+    !id.is_empty() && id.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
 fn collect(node: &Value, found: &mut Vec<Stranger>) {
     match node {
         Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
@@ -95,6 +126,26 @@ mod tests {
         assert_eq!(words(r#"context.paths.changed.containsAny(["home", "hoem"])"#), ["context.paths.changed hoem"]);
         assert_eq!(words(r#"true && !(context.command.scopes.contains("sys"))"#), ["context.command.scopes sys"]);
         assert_eq!(words(r#"context.sandbox.tier == "landlok""#), ["context.sandbox.tier landlok"]);
+    }
+
+    #[test]
+    fn a_path_that_none_is_named_is_found() {
+        let named = |policy: &str| {
+            unreachable(&Policy::parse(None, policy).expect("the test's policy parses").to_json().unwrap())
+        };
+        let scope = |kind: &str, id: &str| format!("forbid (principal, action, resource in {kind}::\"{id}\");");
+        for id in ["/src/secrets", "src/", "./src", "a//b", "../x", ""] {
+            assert_eq!(named(&scope("Directory", id)), [id]);
+        }
+        assert_eq!(
+            named("forbid (principal, action, resource) when { resource in [File::\"/etc/passwd\", File::\"a\"] };"),
+            ["/etc/passwd"]
+        );
+        for (kind, id) in
+            [("Directory", "src/secrets"), ("Directory", "."), ("Directory", "/"), ("File", "/home"), ("Host", "/x")]
+        {
+            assert_eq!(named(&scope(kind, id)), [""; 0], "{kind} {id}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use landlock::RulesetCreated;
 use libc::{sock_filter, sock_fprog};
 use nix::errno::Errno;
 
+use super::memory_files::MemoryFiles;
 use super::stage::{Private, Stage};
 use super::{Failure, layers, namespaces, privileges, step};
 use crate::sandbox::Tier;
@@ -31,16 +32,25 @@ pub struct Places {
 pub struct Ready {
     pub inner: Option<RulesetCreated>,
     pub cwd: OwnedFd,
+    /// Where the kernel has no switch of its own for this sandbox.
+    pub memory_files: Option<MemoryFiles>,
     /// The workspace, in the full tiers.
     pub workspace: Option<OwnedFd>,
 }
 
 /// Everything that needs neither the job nor, later, a call that the filter refuses: before there is a job, where the
 /// root directory stays the machine's.
-pub fn begin(template: &Template, filter: Vec<sock_filter>) -> Result<(), Failure> {
+pub fn begin(template: &Template, filter: Vec<sock_filter>) -> Result<Option<MemoryFiles>, Failure> {
     own_session()?;
     lock(template, None)?;
-    if template.seccomp { install(filter) } else { Ok(()) }
+    if template.seccomp { filter_calls(filter, true) } else { Ok(None) }
+}
+
+/// Installs the filter, and before it what has memory files looked at: the filter may refuse that.
+fn filter_calls(filter: Vec<sock_filter>, watch: bool) -> Result<Option<MemoryFiles>, Failure> {
+    let memory_files = if watch { MemoryFiles::watch()? } else { None };
+    install(filter)?;
+    Ok(memory_files)
 }
 
 /// Confines this process for a job. Each step that fails is fatal and named.
@@ -52,12 +62,12 @@ pub fn confine(
     mut places: Places,
 ) -> Result<Ready, Failure> {
     connect(streams)?;
-    let Stage { layers, private } = stage;
+    let Stage { layers, memory_files, private } = stage;
     let Some(Private { identity, root, filter }) = private else {
         let cwd = places.cwd.take().ok_or(Failure::new("enter the working directory", Errno::EBADF))?;
         let layers = layers.admit(template, job, &places)?;
         layers::restrict(layers.outer, "landlock")?;
-        return Ok(Ready { inner: layers.inner, cwd, workspace: None });
+        return Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: None });
     };
     own_session()?;
     places.workspace = root.complete(job, &places.workspace, &identity)?;
@@ -66,10 +76,8 @@ pub fn confine(
     lock(template, Some((identity.user, identity.group)))?;
     namespaces::die_with_parent()?;
     layers::restrict(layers.outer, "landlock")?;
-    if template.seccomp {
-        install(filter)?;
-    }
-    Ok(Ready { inner: layers.inner, cwd, workspace: Some(places.workspace) })
+    let memory_files = if template.seccomp { filter_calls(filter, template.tier != Tier::Full)? } else { None };
+    Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: Some(places.workspace) })
 }
 
 /// Gives up every privilege, for good.

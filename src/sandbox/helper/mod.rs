@@ -16,6 +16,7 @@
 
 mod confine;
 mod layers;
+mod memory_files;
 mod monitor;
 mod mounts;
 mod namespaces;

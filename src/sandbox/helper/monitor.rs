@@ -98,7 +98,15 @@ fn proportional() -> u64 {
 fn written() -> (u64, bool) {
     let (mut sum, mut all_known) = (0u64, true);
     for pid in processes() {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+        let text = match std::fs::read_to_string(format!("/proc/{pid}/io")) {
+            Ok(text) => text,
+            // It ended since it was listed; what it wrote counts for who waited for it.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => continue,
+            Err(_) => {
+                all_known = false;
+                continue;
+            }
+        };
         let field = |key: &str| {
             text.lines().find_map(|line| line.strip_prefix(key)).and_then(|value| value.trim().parse::<u64>().ok())
         };

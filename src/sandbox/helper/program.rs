@@ -108,6 +108,9 @@ impl Start<'_> {
             if libc::getppid() != self.supervisor {
                 return Err(Failure::new("supervisor is gone", Errno::ESRCH));
             }
+            if self.job.terminal {
+                step("take the terminal", libc::ioctl(0, libc::TIOCSCTTY, 0))?;
+            }
         }
         enter(&self.cwd)?;
         // Where processes are counted for this sandbox alone, the number is the profile's.
@@ -169,13 +172,12 @@ fn running() -> u64 {
     }
 }
 
-/// Every signal as a program expects it, none blocked. Rust ignores SIGPIPE, and execve(2) keeps that.
+/// Every signal as a program expects it, none blocked: the supervisor ignores none but SIGPIPE, and execve(2) keeps what is
+/// ignored alone.
 fn default_signals() -> Result<(), Failure> {
-    // SAFETY: an empty set is made before it is used; signals that cannot be changed refuse, which is as well.
+    // SAFETY: an empty set is made before it is used.
     unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         step("unblock signals", libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut())).map(drop)

@@ -12,10 +12,7 @@ use nix::sys::stat::{Mode, mkdirat};
 use super::Failure;
 use super::mounts::{self, attribute};
 use super::namespaces::Identity;
-
-/// What editors, shells and agents take orders from.
-const ORDERS: &[&str] =
-    &[".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".portcullis.toml", ".envrc"];
+use crate::sandbox::leftovers::ORDERS;
 
 /// What git runs, in a repository's directory.
 const GIT: &[&str] = &["hooks", "config", "config.worktree"];
@@ -82,6 +79,20 @@ fn make_hooks(git: &OwnedFd, identity: &Identity) {
         libc::setfsuid(libc::geteuid());
         libc::setfsgid(libc::getegid());
     }
+}
+
+/// Keeps a file of the gateway's own as it is. The directories above it become mounts too, so that none can be renamed
+/// away and made anew.
+pub fn keep_own(workspace: &OwnedFd, path: &Path, name: &str) -> Result<(), Failure> {
+    let mut above: Vec<&Path> =
+        Path::new(name).ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()).collect();
+    above.reverse();
+    for directory in above.into_iter().filter_map(Path::to_str) {
+        // Looked up through what was mounted before.
+        let Some(found) = open(workspace, directory, OFlag::O_DIRECTORY)? else { return Ok(()) };
+        mounts::bind(&found, &path.join(directory), 0, None)?;
+    }
+    keep(workspace, path, name)
 }
 
 /// Makes one part read-only where it exists.

@@ -91,6 +91,7 @@ impl Root {
         let inside = open_directory(path)?;
         if job.workspace_writable {
             protect::protect(&inside, path, identity)?;
+            job.own.iter().try_for_each(|name| protect::keep_own(&inside, path, name))?;
         }
         drop((self.old, found));
         umount2(OLD, MntFlags::MNT_DETACH).map_err(|errno| Failure::new("leave the machine's root", errno))?;

@@ -3,6 +3,7 @@
 use libc::sock_filter;
 
 use super::layers::{self, Layers};
+use super::memory_files::MemoryFiles;
 use super::namespaces::{self, Identity};
 use super::root::{self, Root};
 use super::{Failure, confine};
@@ -12,6 +13,8 @@ use crate::sandbox::wire::Template;
 pub struct Stage {
     /// The layers with the profile's grants; the workspace is still missing.
     pub layers: Layers,
+    /// In the landlock tier, where the kernel can.
+    pub memory_files: Option<MemoryFiles>,
     /// In the full tiers.
     pub private: Option<Private>,
 }
@@ -24,17 +27,33 @@ pub struct Private {
     pub filter: Vec<sock_filter>,
 }
 
+/// Ignores no signal but SIGPIPE and, until it has a child to wait for, SIGCHLD: whoever started the gateway may have ignored some, and programs would too. What is caught is
+/// reset when they start. Signals that cannot be changed refuse, which is as well.
+fn heed_signals() {
+    for signal in (1..=64).filter(|signal| ![libc::SIGPIPE, libc::SIGCHLD].contains(signal)) {
+        // SAFETY: takes numbers alone; all-zero is a valid sigaction.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}
+
 impl Stage {
     /// Prepares this process. In the full tiers the process that returns is another one than that which called.
     pub fn prepare(template: &Template, filter: &[u8]) -> Result<Self, Failure> {
         let filter = confine::decode(filter);
+        heed_signals();
         if !template.tier.is_full() {
             let layers = layers::build(template)?;
-            confine::begin(template, filter)?;
-            return Ok(Stage { layers, private: None });
+            let memory_files = confine::begin(template, filter)?;
+            return Ok(Stage { layers, memory_files, private: None });
         }
         let identity = namespaces::enter(template)?;
         let root = root::build(template, &identity)?;
-        Ok(Stage { layers: layers::build(template)?, private: Some(Private { identity, root, filter }) })
+        let private = Some(Private { identity, root, filter });
+        Ok(Stage { layers: layers::build(template)?, memory_files: None, private })
     }
 }

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::confine::{Places, Ready, Streams, confine};
+use super::memory_files::MemoryFiles;
 use super::monitor::{self, Monitor};
 use super::program::{Image, Start};
 use super::stage::Stage;
@@ -36,12 +37,13 @@ pub fn run(
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
     let own_namespace = template.tier.is_full();
     let ready = confine(template, job, stage, streams, places)?;
-    let Ready { inner, cwd, workspace } = ready;
+    let Ready { inner, cwd, memory_files, workspace } = ready;
     let mut start = Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control };
     let program = start.program()?;
     let monitor = workspace.map(|workspace| Monitor::new(&job.limits, workspace));
     let sealed = own_namespace || signals_are_scoped(helper);
-    let mut watch = Watch { program, status: None, children, control, started: Instant::now(), sealed, monitor };
+    let started = Instant::now();
+    let mut watch = Watch { program, status: None, children, control, started, sealed, monitor, memory_files };
     watch.let_go_of_streams();
     watch.until_the_end(job);
     Ok(())
@@ -86,6 +88,7 @@ struct Watch {
     sealed: bool,
     /// In the full tiers, where the processes of the sandbox can be told from others.
     monitor: Option<Monitor>,
+    memory_files: Option<MemoryFiles>,
 }
 
 impl Watch {
@@ -209,10 +212,10 @@ impl Watch {
         // Rounded up, so that the deadline has passed when poll says so; a long wait takes several polls.
         let millis = i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         let timeout = PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX);
-        let mut events = [
-            PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
-        ];
+        let calls = self.memory_files.as_ref().map(|calls| calls.waiting().as_fd());
+        let watched = [Some(self.children.as_fd()), Some(self.control.as_fd()), calls];
+        let mut events: Vec<PollFd<'_>> =
+            watched.iter().flatten().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
         match poll(&mut events, timeout) {
             Ok(0) if Instant::now() >= deadline => return Event::Timeout,
             Ok(_) => {}
@@ -221,6 +224,11 @@ impl Watch {
         let ready = |event: Option<&PollFd>| event.and_then(PollFd::any).unwrap_or(true);
         if ready(events.get(1)) {
             return Event::Hangup;
+        }
+        if let Some(calls) =
+            self.memory_files.as_ref().filter(|_| events.get(2).is_some_and(|event| ready(Some(event))))
+        {
+            calls.answer();
         }
         self.clear_child_signals();
         Event::Child

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::name_pattern;
-use crate::facts::path::{Access, Handle, Kind};
+use crate::facts::path::{Handle, Kind};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, count, done, visible};
 
@@ -29,7 +29,7 @@ pub fn glob() -> Arc<dyn Tool> {
         }),
         sensitivity: Sensitivity::Safe,
         groups: &[],
-        subjects: &[Subject::Path { argument: "path", access: Access::Read }],
+        subjects: &[Subject::Tree { argument: "path" }],
         max_output: 50 * 1024,
     };
     Arc::new(PathTool { definition, run })
@@ -79,6 +79,7 @@ pub(super) fn below(handle: &Handle, inner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::path::Access;
     use crate::tools::testing::{Scene, object};
 
     fn find(scene: &Scene, pattern: &str, path: &str) -> Result<String, String> {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use globset::GlobMatcher;
 use grep::matcher::Matcher;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::glob::below;
 use super::name_pattern;
 use super::report::{Line, Report, window};
-use crate::facts::path::{Access, Handle, Kind, Opened, Walk};
+use crate::facts::path::{Handle, Kind, Opened, Walk};
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
 use crate::tools::{PathTool, arguments, done, failed};
 
@@ -30,9 +31,11 @@ const MOST_IN_DATA: usize = 10;
 const MOST_OF_FILE: u64 = 256 * 1024 * 1024;
 /// Bytes that are searched in all.
 const MOST_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// The longest line, and with it the memory that a search takes.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
-const LARGEST_REGEX: usize = 10 * 1024 * 1024;
+/// How large a compiled pattern may be, and the longest line that it is looked for in, in bytes. A search of one line
+/// takes at most time in proportion to both together, and cannot be stopped within; the line is also the memory it takes.
+const PATTERNS: &[(usize, usize)] = &[(32 * 1024, 8 * 1024 * 1024), (128 * 1024, 1024 * 1024), (512 * 1024, 96 * 1024)];
+/// How long one call searches.
+const LONGEST: Duration = Duration::from_secs(20);
 /// Files whose matches are seldom what is looked for, by extension.
 const DATA: &[&str] = &[
     "csv", "htm", "html", "ipynb", "json", "jsonl", "lock", "log", "map", "md", "ndjson", "out", "rst", "svg", "tsv",
@@ -60,7 +63,7 @@ pub fn grep() -> Arc<dyn Tool> {
         }),
         sensitivity: Sensitivity::Safe,
         groups: &[],
-        subjects: &[Subject::Path { argument: "path", access: Access::Read }],
+        subjects: &[Subject::Tree { argument: "path" }],
         max_output: 50 * 1024,
     };
     Arc::new(PathTool { definition, run })
@@ -99,28 +102,23 @@ fn run(handle: &Handle, given: Map<String, Value>) -> Result<Output, ToolError> 
 struct Search {
     matcher: RegexMatcher,
     searcher: Searcher,
+    until: Instant,
     bytes_left: u64,
     report: Report,
 }
 
 impl Search {
     fn new(given: &Arguments) -> Result<Self, ToolError> {
-        let matcher = RegexMatcherBuilder::new()
-            .line_terminator(Some(b'\n'))
-            .case_insensitive(given.ignore_case)
-            .fixed_strings(given.literal)
-            .size_limit(LARGEST_REGEX)
-            .dfa_size_limit(LARGEST_REGEX)
-            .build(&given.pattern)
-            .map_err(|error| failed(format!("the pattern cannot be used: {error}; set `literal` for plain text")))?;
+        let (matcher, longest_line) = pattern(given)?;
         let searcher = SearcherBuilder::new()
             .line_number(true)
             .before_context(given.context)
             .after_context(given.context)
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(LONGEST_LINE))
+            .heap_limit(Some(longest_line))
             .build();
-        Ok(Search { matcher, searcher, bytes_left: MOST_BYTES, report: Report::default() })
+        let until = Instant::now() + LONGEST;
+        Ok(Search { matcher, searcher, until, bytes_left: MOST_BYTES, report: Report::default() })
     }
 
     fn directory(&mut self, handle: &Handle, mut walk: Walk, include: Option<&GlobMatcher>) {
@@ -140,6 +138,9 @@ impl Search {
                 self.report.limit(format!("stopped after {MOST_MATCHES} matches: use a narrower pattern or path"));
                 break;
             }
+            if self.is_late() {
+                break;
+            }
             if self.bytes_left == 0 {
                 self.report.limit("stopped after 2 GB: use a narrower path or `include`".to_owned());
                 break;
@@ -153,9 +154,19 @@ impl Search {
         }
     }
 
+    /// Whether the time is over, which the report then says.
+    fn is_late(&mut self) -> bool {
+        let late = Instant::now() >= self.until;
+        if late {
+            let seconds = LONGEST.as_secs();
+            self.report.limit(format!("stopped after {seconds} s: use a simpler pattern or a narrower path"));
+        }
+        late
+    }
+
     fn file(&mut self, name: String, file: File) {
         let most = MOST_OF_FILE.min(self.bytes_left);
-        let mut reader = Counted { inner: file.take(most), bytes: 0 };
+        let mut reader = Counted { inner: file.take(most), until: self.until, bytes: 0 };
         let is_data = Path::new(&name)
             .extension()
             .and_then(|extension| extension.to_str())
@@ -177,7 +188,7 @@ impl Search {
             self.report.binary += 1;
             return;
         }
-        if result.is_err() {
+        if result.is_err() && !self.is_late() {
             self.report.unreadable += 1;
         } else if read == MOST_OF_FILE {
             self.report.limit(format!("only the first 256 MB of {name} were searched"));
@@ -188,13 +199,32 @@ impl Search {
     }
 }
 
+/// The pattern, and the longest line that it may be looked for in.
+fn pattern(given: &Arguments) -> Result<(RegexMatcher, usize), ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.line_terminator(Some(b'\n')).case_insensitive(given.ignore_case).fixed_strings(given.literal);
+    let mut refused = None;
+    for (size, longest_line) in PATTERNS {
+        match builder.size_limit(*size).dfa_size_limit(4 * size).build(&given.pattern) {
+            Ok(matcher) => return Ok((matcher, *longest_line)),
+            Err(error) => refused = Some(error),
+        }
+    }
+    let why = refused.map(|error| error.to_string()).unwrap_or_default();
+    Err(failed(format!("the pattern cannot be used: {why}; set `literal` for plain text")))
+}
+
 struct Counted {
     inner: std::io::Take<File>,
+    until: Instant,
     bytes: u64,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if Instant::now() >= self.until {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
         let length = self.inner.read(buffer)?;
         self.bytes += length as u64;
         Ok(length)
@@ -250,6 +280,7 @@ impl Sink for Hits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::path::Access;
     use crate::tools::testing::{Scene, object};
 
     fn search(scene: &Scene, given: Value) -> Result<String, String> {
@@ -328,6 +359,27 @@ mod tests {
         assert!(search(&scene, json!({"pattern": "(((a{1000}){1000}){1000})"})).is_err(), "too large a pattern");
         assert!(search(&scene, json!({"pattern": "a\nb"})).is_err(), "no pattern crosses lines");
         assert!(began.elapsed().as_secs() < 20, "searching took {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn i2_a_large_pattern_is_looked_for_in_short_lines_only() {
+        let scene = Scene::new();
+        // Nothing that a prefilter or a small automaton could decide.
+        let noise = |length: usize| -> String {
+            (0..length as u64)
+                .map(|n| if n.wrapping_mul(n).wrapping_mul(2_654_435_761) >> 13 & 1 == 0 { 'a' } else { 'b' })
+                .collect()
+        };
+        scene.put("long", format!("{}\n", noise(3_000_000)));
+        scene.put("short", format!("needle{}\n", noise(3_000)));
+        let large = json!({"pattern": "a[ab]{2500}[^ab]|needle"});
+        let text = search(&scene, large).unwrap();
+        assert!(text.contains("needle") && text.contains("could not be read"), "{text}");
+        assert!(search(&scene, json!({"pattern": "a[ab]{200000}[^ab]"})).is_err());
+        for usual in [r"\w+\s*=\s*\w+", r"(?i)fn\s+\w+\(&?self", r"\p{L}+\d{2,4}", r"^\s*(pub )?(fn|struct|enum) "] {
+            let given: Arguments = serde_json::from_value(json!({"pattern": usual})).unwrap();
+            assert!(pattern(&given).unwrap().1 >= 1024 * 1024, "{usual} is no large pattern");
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ const PROGRAMS: &[Program] = &[
         "2--arg 2--argjson 2--slurpfile 2--rawfile f-f f--from-file v--indent",
         Operands::PatternThenRead,
     ),
-    program("wc file stat nm objdump readelf size ldd", "v-c v-f v-m r--files0-from v-j", Operands::Inspect),
+    program("wc file nm objdump readelf size ldd", "v-c v-f v-m r--files0-from v-j", Operands::Inspect),
     program(
         "diff sdiff diff3 cmp colordiff wdiff",
         "v-U v-C v-x v-X v-I v-W v-n v-i w-o w--output v-F",
@@ -229,15 +229,22 @@ struct Named {
 impl Program {
     /// The use of an option's value, by its exact name, or the one abbreviation that getopt(3) would take it for.
     fn option(&self, given: &str) -> Option<char> {
+        if given.is_empty() || given.contains(char::is_whitespace) {
+            return None;
+        }
         let mut abbreviated = None;
-        for entry in self.options.split_whitespace() {
-            let mut chars = entry.chars();
-            let kind = chars.next()?;
-            let name = chars.as_str();
-            if name == given {
+        for (at, _) in self.options.match_indices(given) {
+            let (before, after) = (self.options.get(..at)?, self.options.get(at + given.len()..)?);
+            // An entry is the letter of its kind, and the name.
+            let mut before = before.chars();
+            let Some(kind) = before.next_back().filter(|kind| !kind.is_whitespace()) else { continue };
+            if before.next_back().is_some_and(|c| !c.is_whitespace()) {
+                continue;
+            }
+            if after.chars().next().is_none_or(char::is_whitespace) {
                 return Some(kind);
             }
-            if given.len() > 4 && given.starts_with("--") && name.starts_with(given) {
+            if given.len() > 4 && given.starts_with("--") {
                 abbreviated.get_or_insert(kind);
             }
         }
@@ -423,6 +430,7 @@ pub(crate) fn unpack(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Ve
         let mut acts = reads(walker, "inspect", options.operands.get(..1).unwrap_or_default());
         if !looks {
             let mut into = options.values('d');
+            walker.unpacks(options.operands.get(..1).unwrap_or_default(), into.first().map(String::as_str));
             if into.is_empty() {
                 into.push(".".to_owned());
             }
@@ -440,6 +448,7 @@ pub(crate) fn unpack(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Ve
         }
         "x" | "e" => {
             let into: Vec<String> = rest.iter().filter_map(|arg| arg.strip_prefix("-o")).map(str::to_owned).collect();
+            walker.unpacks(operands.get(..1).unwrap_or_default(), into.first().map(String::as_str));
             walker.acts("unpack", &into, false, Access::Write)
         }
         _ => Vec::new(),

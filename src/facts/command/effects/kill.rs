@@ -158,15 +158,25 @@ fn is_signal(arg: &str) -> bool {
 }
 
 /// Whether a user is the one whose processes these are; one that cannot be known may be.
-fn is_own(walker: &Walker<'_>, user: &str) -> bool {
+pub(crate) fn is_own(walker: &Walker<'_>, user: &str) -> bool {
     let own = walker.here.home.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     user.split(',').any(|user| user == own || has_unknown(user) || matches!(user, "root" | "0" | "1000"))
+}
+
+/// Whether an expression asks for a letter that the gateway's names do not have, which is seen without building it.
+fn lacks(pattern: &str) -> bool {
+    let plain = pattern.chars().all(|c| c.is_ascii_alphanumeric() || "^$.+ _-/=:,;@~\"'".contains(c));
+    plain
+        && pattern.chars().any(|c| {
+            let same = |own: char| own.eq_ignore_ascii_case(&c);
+            !"^$.+".contains(c) && !GATEWAY.iter().any(|own| own.chars().any(same))
+        })
 }
 
 /// Whether an expression finds the gateway's process.
 fn reaches(pattern: &str, whole: bool, caseless: bool) -> bool {
     let pattern = inert(pattern);
-    if has_unknown(&pattern) || pattern.len() > 256 {
+    if has_unknown(&pattern) || pattern.len() > 256 || lacks(&pattern) {
         return false;
     }
     let text = if whole { format!("^(?:{pattern})$") } else { pattern };
@@ -185,9 +195,12 @@ pub(crate) fn names_gateway(args: &[String]) -> bool {
 /// `pgrep portcullis`, `ps -o ppid= -p $$`.
 pub(crate) fn looks_for_keeper(name: &str, args: &[String]) -> bool {
     match name {
-        "ps" => args
-            .iter()
-            .any(|arg| matches!(arg.as_str(), "ppid=" | "ppid" | "-oppid=" | "-oppid") || arg.contains(KEEPER)),
+        "ps" => args.iter().enumerate().any(|(i, arg)| {
+            // `--ppid X` lists the children of X: whoever runs beside this shell, not X.
+            let children = i.checked_sub(1).and_then(|before| args.get(before)).is_some_and(|arg| arg == "--ppid")
+                || arg.starts_with("--ppid=");
+            matches!(arg.as_str(), "ppid=" | "ppid" | "-oppid=" | "-oppid") || (arg.contains(KEEPER) && !children)
+        }),
         "pidof" => args.iter().any(|arg| arg == "portcullis" || arg.ends_with("/portcullis")),
         _ => names_gateway(args),
     }

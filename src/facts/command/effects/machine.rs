@@ -1,6 +1,9 @@
 //! Effects of ordinary programs that no rule needs to object to: processes ended, packages installed, ports opened.
 //! Policies may.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::target::Kinds;
 use crate::facts::command::notes::Act;
 
@@ -44,10 +47,21 @@ const KILLERS: &[&str] =
 /// Modules and subcommands of interpreters that serve files.
 const SERVERS: &[&str] = &["http.server", "SimpleHTTPServer", "httpd", "http-server", "serve", "webrick", "pyftpdlib"];
 
+/// The words with which each package manager installs.
+static INSTALLS: LazyLock<HashMap<&str, Vec<&[&str]>>> = LazyLock::new(|| {
+    let mut found: HashMap<&str, Vec<&[&str]>> = HashMap::new();
+    for (names, words) in INSTALLERS {
+        for name in *names {
+            found.entry(name).or_default().push(words);
+        }
+    }
+    found
+});
+
 pub(crate) fn acts(name: &str, args: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     let first = args.iter().find(|arg| !arg.starts_with('-'));
-    let installs = INSTALLERS.iter().filter(|(names, _)| names.contains(&name)).any(|(_, words)| {
+    let installs = INSTALLS.get(name).into_iter().flatten().any(|words| {
         words.iter().any(|word| match *word {
             "" => args.is_empty(),
             option if option.starts_with('-') => args.iter().any(|arg| arg == option),

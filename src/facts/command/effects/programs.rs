@@ -1,16 +1,20 @@
 //! What known programs do to their operands, as effects on kinds of targets. Rules of the packs decide what of that is
 //! worth an objection.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::databases;
 use super::files;
 use super::git;
 use super::network;
 use super::target::{Kind, Kinds};
+use super::telling;
 use crate::facts::command::languages::text_scripts;
 use crate::facts::command::languages::windows;
 use crate::facts::command::notes::Act;
 use crate::facts::command::shell::walk::Walker;
-use crate::facts::command::words::text::{FETCHED, SECRET, UNKNOWN, is_known};
+use crate::facts::command::words::text::{FETCHED, SECRET, UNKNOWN, is_known, is_unknown};
 use crate::facts::command::wrappers::find;
 use crate::facts::command::wrappers::launchers;
 use crate::facts::command::wrappers::options::Options;
@@ -183,7 +187,8 @@ const FAMILIAR: &[&str] = &[
 ];
 
 pub(crate) fn is_familiar(name: &str) -> bool {
-    FAMILIAR.contains(&name)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| FAMILIAR.iter().copied().collect());
+    NAMES.contains(name)
 }
 
 /// Cmdlets of PowerShell, whose names have a dash and no case.
@@ -213,7 +218,10 @@ pub(crate) fn is_cmdlet(lower: &str) -> bool {
 
 /// The effects of a program call. Commands that it runs in turn are walked here too.
 pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<Act> {
-    if args.iter().any(|arg| arg == "--help" || arg == "--version") {
+    // With `POSIXLY_CORRECT` options end at the first operand. dd(1) took these two alone for long.
+    let early = walker.env.get("POSIXLY_CORRECT").is_some() || matches!(name, "dd" | "dcfldd" | "dc3dd");
+    let seen = if early { args.get(..1).unwrap_or_default() } else { args };
+    if telling::helps(seen) {
         return Vec::new();
     }
     match name {
@@ -222,6 +230,8 @@ pub(crate) fn acts(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Vec<
         }
         "rd" | "del" | "erase" => remove_windows(walker, args),
         "shred" | "wipe" => overwrite_all(walker, "shred", args, "nsx"),
+        "scrub" => overwrite_all(walker, "shred", args, "pDXbst"),
+        "nwipe" => overwrite_all(walker, "shred", args, "lpPmrte"),
         "truncate" => overwrite_all(walker, "truncate", args, "sro"),
         "find" | "gfind" => find::acts(walker, args),
         "fd" | "fdfind" => find::fd(walker, args),
@@ -347,6 +357,10 @@ fn dd(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
     let mut acts = Vec::new();
     for arg in args {
         if let Some(path) = arg.strip_prefix("of=") {
+            // Whatever device it is, dd(1) takes it for a disk.
+            if path.strip_prefix("/dev/").is_some_and(|name| !name.is_empty() && name.chars().all(is_unknown)) {
+                acts.push(Act::new("write-device", Kinds::of(Kind::Disk)));
+            }
             acts.extend(write_to(walker, path, "overwrite"));
         } else if let Some(path) = arg.strip_prefix("if=") {
             acts.extend(walker.acts("read", &[path.to_owned()], false, Access::Read));
@@ -518,32 +532,13 @@ fn rsync(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
 }
 
 fn tar(walker: &mut Walker<'_>, args: &[String]) -> Vec<Act> {
-    // The first argument may be a cluster without a dash.
-    let mut args = args.to_vec();
-    if let Some(first) = args.first_mut()
-        && !first.starts_with('-')
-    {
-        first.insert(0, '-');
-    }
-    let options = Options::read(&args, "fCTXIbgKNVF", launchers::TAR_LONG);
-    for action in options.long_values("checkpoint-action") {
-        if let Some(text) = action.strip_prefix("exec=") {
-            walker.subshell(|walker| walker.run_text(text));
-        }
-    }
-    let programs = options.values('I').into_iter().chain(options.values('F'));
-    for name in ["to-command", "use-compress-program", "info-script", "new-volume-script", "rsh-command"] {
-        for text in options.long_values(name) {
-            walker.subshell(|walker| walker.run_text(&text));
-        }
-    }
-    for text in programs {
-        walker.subshell(|walker| walker.run_text(&text));
-    }
+    let options = Options::read(&launchers::tar_arguments(args), launchers::TAR_SHORT, launchers::TAR_LONG);
     let extracting = options.has('x') || options.has_long("extract", 3);
     let mut acts = Vec::new();
     if extracting {
         let directory = options.values('C').into_iter().chain(options.long_values("directory")).next();
+        let archives: Vec<String> = options.values('f').into_iter().chain(options.long_values("file")).collect();
+        walker.unpacks(&archives, directory.as_deref());
         let directory = directory.unwrap_or_else(|| ".".to_owned());
         acts.extend(walker.acts("unpack", &[directory], false, Access::Write));
         // The archive says where its files go.

@@ -2,10 +2,8 @@
 
 use std::path::{Component, Path};
 
-use super::places::{
-    AUTH, CREDENTIALS, CREDENTIALS_ABSOLUTE, CRITICAL, DISKS, HARMLESS, HISTORY, STARTUP, STARTUP_ABSOLUTE,
-    SYSTEM_DIRS, TOP,
-};
+use super::listed::{AUTH, CREDENTIALS, CREDENTIALS_ABSOLUTE, CRITICAL, DISKS, HISTORY, STARTUP, STARTUP_ABSOLUTE};
+use super::places::{HARMLESS, SYSTEM_DIRS, TOP};
 use crate::facts::Surroundings;
 use crate::facts::command::words::text;
 use crate::facts::command::words::text::{
@@ -75,7 +73,7 @@ kinds! {
     ContainerRoot = "container-root",
     Outside = "outside",
     Unknown = "unknown",
-    /// An environment file with secrets.
+    /// A file of a project that holds secrets: its environment, a private key, the state of its infrastructure.
     DotEnv = "dot-env",
 }
 
@@ -153,31 +151,6 @@ pub(crate) struct Places<'a> {
     pub mounts: Option<&'a [(String, String)]>,
 }
 
-fn star(text: &str) -> String {
-    text.chars().map(text::glob_char).collect()
-}
-
-fn listed(patterns: &[&str], path: &str) -> bool {
-    patterns.iter().any(|pattern| like(pattern, path))
-}
-
-/// Whether a path is what a listed pattern names. Fast for the usual patterns without a glob.
-fn like(pattern: &str, path: &str) -> bool {
-    let literal = pattern.split(['*', '?', '[']).next().unwrap_or_default();
-    if literal.len() == pattern.len() {
-        return path == pattern || (has_glob(path) && matches(path, pattern));
-    }
-    (path.starts_with(literal) || has_glob(path))
-        && (matches(&star(pattern), path) || (has_glob(path) && path_meets(path, pattern)))
-}
-
-/// Whether a globbed path can name something that a listed pattern names, for patterns that end in `*`.
-fn path_meets(path: &str, pattern: &str) -> bool {
-    pattern
-        .strip_suffix('*')
-        .is_some_and(|head| !head.contains(['*', '?', '[']) && matches(path, head.trim_end_matches('/')))
-}
-
 impl Places<'_> {
     /// The absolute, normal form of a path operand, with abstract characters where it is open.
     pub fn absolute(&self, text: &str) -> String {
@@ -229,7 +202,9 @@ impl Places<'_> {
                 None => {
                     let (base, _) = split_contents(&path);
                     let name = base.trim_start_matches('/');
-                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name));
+                    // Package lists are taken out of every image; the rest there is what a service keeps.
+                    let kept = name.starts_with("var/lib/") && !name.starts_with("var/lib/apt");
+                    let whole = name != "tmp" && (!name.contains('/') || SYSTEM_DIRS.contains(&name) || kept);
                     let kinds = Kinds::of(Kind::Container);
                     let kinds = if whole { kinds.and(Kind::ContainerRoot) } else { kinds };
                     return Target { path, kinds, contents: false };
@@ -264,7 +239,8 @@ impl Places<'_> {
         if let Some(open) = open {
             kinds = kinds.and(Kind::Unknown);
             let parent = format!("/{}", parts.get(..open).unwrap_or_default().join("/"));
-            if parts.last().is_some_and(|name| KEYS.contains(name)) {
+            let environment = parts.first() == Some(&"proc") && parts.last() == Some(&"environ");
+            if environment || parts.last().is_some_and(|name| KEYS.contains(name)) {
                 kinds = kinds.and(Kind::Credential);
             }
             // An unknown child: the parent's own kind where it can be everything in it.
@@ -353,7 +329,8 @@ impl Places<'_> {
     fn gateway(&self, known: &str, path: &str) -> Kinds {
         let mut kinds = Kinds::default();
         for own in &self.here.gateway {
-            if Path::new(known).starts_with(own) {
+            let own_text = own.to_string_lossy();
+            if lies_in(known, &own_text) {
                 kinds = kinds.and(Kind::Gateway);
             } else if has_glob(path) || has_unknown(path) {
                 kinds = match fits(path, own) {
@@ -361,7 +338,7 @@ impl Places<'_> {
                     Some(false) => kinds.and(Kind::GatewayHolder),
                     None => kinds,
                 };
-            } else if own.starts_with(path) {
+            } else if lies_in(&own_text, path) {
                 kinds = kinds.and(Kind::GatewayHolder);
             }
         }
@@ -371,7 +348,6 @@ impl Places<'_> {
     /// The kinds of a path without unknown parts. Globs in it match what they match.
     fn literal(&self, path: &str, contents: bool) -> Kinds {
         let mut kinds = Kinds::default();
-        let as_path = Path::new(path);
         let relative = path.trim_start_matches('/');
         let parts = relative.matches('/').count() + 1;
         if path == "/" {
@@ -382,13 +358,13 @@ impl Places<'_> {
             return kinds.union(self.device(path));
         }
         if let Some(rest) = self.below_home(path) {
-            if listed(CREDENTIALS, rest) && !rest.ends_with(".pub") {
+            if CREDENTIALS.names(rest) && !rest.ends_with(".pub") {
                 kinds = kinds.and(Kind::Credential);
             }
-            if listed(STARTUP, rest) {
+            if STARTUP.names(rest) {
                 kinds = kinds.and(Kind::Startup);
             }
-            if listed(HISTORY, rest) {
+            if HISTORY.names(rest) {
                 kinds = kinds.and(Kind::History);
             }
         }
@@ -406,61 +382,56 @@ impl Places<'_> {
             || path.starts_with("/vm")
             || path.starts_with("/init")
         {
-            for (patterns, kind) in [
-                (CRITICAL, Kind::Critical),
-                (CREDENTIALS_ABSOLUTE, Kind::Credential),
-                (STARTUP_ABSOLUTE, Kind::Startup),
-                (AUTH, Kind::Auth),
+            for (list, kind) in [
+                (&CRITICAL, Kind::Critical),
+                (&CREDENTIALS_ABSOLUTE, Kind::Credential),
+                (&STARTUP_ABSOLUTE, Kind::Startup),
+                (&AUTH, Kind::Auth),
             ] {
-                if listed(patterns, path) {
+                if list.names(path) {
                     kinds = kinds.and(kind);
                 }
             }
         }
-        kinds.union(self.place(path, as_path, relative, parts, contents))
+        kinds.union(self.place(path, relative, parts, contents))
     }
 
-    fn place(&self, path: &str, as_path: &Path, relative: &str, parts: usize, contents: bool) -> Kinds {
+    fn place(&self, path: &str, relative: &str, parts: usize, contents: bool) -> Kinds {
         let mut kinds = Kinds::default();
-        let workspace = self.here.workspace.as_path();
-        let name = as_path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if name == ".env"
-            || (name.starts_with(".env.")
-                && !name.ends_with("example")
-                && !name.ends_with("sample")
-                && !name.ends_with("template"))
-        {
+        let workspace = &*self.here.workspace.to_string_lossy();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if holds_secrets(name) {
             kinds = kinds.and(Kind::DotEnv);
         }
-        if KEYS.contains(&&*name) {
+        if KEYS.contains(&name) {
             kinds = kinds.and(Kind::Credential);
         }
-        if as_path.components().any(|part| part == Component::Normal(".git".as_ref())) {
+        if path.split('/').any(|part| part == ".git") {
             kinds = kinds.and(Kind::Git);
             if path.contains("/.git/hooks/") || path.ends_with("/.git/config") {
                 kinds = kinds.and(Kind::Startup);
             }
         }
-        if as_path == workspace {
+        if path == workspace.trim_end_matches('/') {
             return kinds.and(Kind::Workspace);
         }
-        if as_path.starts_with(workspace) {
+        if lies_in(path, workspace) {
             return kinds.and(Kind::WorkspacePart);
         }
-        let home = self.here.home.as_path();
+        let home = &*self.here.home.to_string_lossy();
         // The home directory stays one where it lies below /tmp; what a script calls HOME there is nobody's home.
-        if home.starts_with(as_path) {
+        if lies_in(home, path) {
             return kinds.and(Kind::Home);
         }
-        let home_in_temp = is_temp(home) && !TEMP.iter().any(|temp| home == Path::new(temp));
-        if is_temp(as_path) && !(home_in_temp && as_path.starts_with(home)) {
-            let holds_workspace = workspace.starts_with(as_path);
+        let home_in_temp = is_temp(home) && !TEMP.contains(&home.trim_end_matches('/'));
+        if is_temp(path) && !(home_in_temp && lies_in(path, home)) {
+            let holds_workspace = lies_in(workspace, path);
             return if holds_workspace { kinds.and(Kind::Workspace) } else { kinds.and(Kind::Temp) };
         }
         if self.is_home(path) {
             return kinds.and(Kind::Home);
         }
-        if workspace.starts_with(as_path) {
+        if lies_in(workspace, path) {
             return kinds.and(Kind::Workspace);
         }
         if let Some(rest) = self.below_home(path) {
@@ -488,7 +459,7 @@ impl Places<'_> {
             if top == "sys" || path.starts_with("/proc/sys/") {
                 kinds = kinds.and(Kind::Kernel);
             }
-            if ["/usr/local", "/var/www", "/opt", "/srv"].iter().any(|local| as_path.starts_with(local)) {
+            if ["/usr/local", "/var/www", "/opt", "/srv"].iter().any(|local| lies_in(path, local)) {
                 kinds = kinds.and(Kind::Local);
             }
             return kinds;
@@ -541,10 +512,51 @@ impl Places<'_> {
     }
 }
 
+/// Names of files of a project that mostly hold secrets.
+fn holds_secrets(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        ".env",
+        "master.key",
+        "credentials.json",
+        "service-account.json",
+        "serviceaccount.json",
+        ".htpasswd",
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
+        "secret.key",
+        "private.key",
+        "server.key",
+        "server.pem",
+        "client.key",
+        "key.pem",
+        "tls.key",
+        "privkey.pem",
+        "kubeconfig",
+        "client_secret.json",
+        "oauth_token.json",
+    ];
+    const ENDS: &[&str] = &[".kdbx", ".p12", ".pfx", ".jks", ".keystore", ".ppk", "-key.pem", "_key.pem", ".tfstate"];
+    const STEMS: &[&str] = &["secrets", "secret", "credentials"];
+    const TEXTS: &[&str] = &["yml", "yaml", "json", "toml", "ini", "env", "tfvars", "properties", "txt"];
+    let plain =
+        ["example", "sample", "template", "dist", "test", "fixture", "schema"].iter().any(|it| name.contains(it));
+    !plain
+        && (NAMES.contains(&name)
+            || name.starts_with(".env.")
+            || ENDS.iter().any(|end| name.ends_with(end))
+            || name.split_once('.').is_some_and(|(stem, end)| STEMS.contains(&stem) && TEXTS.contains(&end)))
+}
+
 const TEMP: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
 
-fn is_temp(path: &Path) -> bool {
-    TEMP.iter().any(|temp| path.starts_with(temp))
+fn is_temp(path: &str) -> bool {
+    TEMP.iter().any(|temp| lies_in(path, temp))
+}
+
+/// Whether a normal path is a place, or something in it.
+fn lies_in(path: &str, place: &str) -> bool {
+    let place = place.trim_end_matches('/');
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a path with open parts can name `own` or what lies in it (true), or a directory that holds it (false), by what
@@ -576,7 +588,7 @@ fn listed_under_dev(path: &str) -> bool {
             .iter()
             .any(|prefix| !known.is_empty() && known.starts_with(prefix));
     }
-    DISKS.iter().any(|pattern| matches(&star(pattern), name))
+    DISKS.matches(name)
         || (has_glob(name)
             && ["sda", "sdb", "sda1", "nvme0n1", "vda", "hda", "disk0"].iter().any(|disk| matches(name, disk)))
 }

@@ -1,10 +1,15 @@
 //! Interpreters of other languages: where their code stands in the arguments, and which language it is. The small
 //! languages of awk, sed and make are in `scripts`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::inline::{self, Language, Value};
+use super::leaks;
 use super::lisp;
 use super::tcl;
 use super::text_scripts;
+use crate::facts::command::effects::databases;
 use crate::facts::command::scripts::makefile;
 use crate::facts::command::shell::walk;
 use crate::facts::command::shell::walk::Walker;
@@ -91,6 +96,7 @@ const INTERPRETERS: &[Interpreter] = &[
     interpreter(&["python", "pypy", "pythonw", "py", "ipython", "jython", "bpython", "ptpython", "micropython"], L::Python, "c", "WXmQ", &[]).long(&["check-hash-based-pycs"]),
     interpreter(&["perl", "raku", "perl6"], L::Perl, "eE", "IMm", &[]),
     interpreter(&["ruby", "jruby", "irb", "pry", "truffleruby"], L::Ruby, "e", "IrCEF", &["exec"]),
+    interpreter(&["rails"], L::Ruby, "", "e", &[]).verbs(&["runner", "r"], &[]).host(),
     interpreter(&["node", "nodejs", "tsx", "ts-node", "electron", "qjs", "d8", "osascript-js"], L::Node, "ep", "rC", &["eval", "print"]).long(&["require", "import", "loader", "experimental-loader", "env-file", "conditions", "project"]),
     interpreter(&["deno"], L::Node, "", "", &[]).verbs(&["eval", "e"], &["run", "repl", "test", "bench"]).long(&["config", "import-map", "eval", "ext", "seed", "lock"]),
     interpreter(&["bun"], L::Node, "ep", "r", &["eval", "print"]).verbs(&[], &["run"]).long(&["require", "preload", "cwd", "config", "env-file"]),
@@ -182,9 +188,22 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     Some(walk::passed(walker.env.stdin.as_deref().filter(|text| has_unknown(text))))
 }
 
+/// The place of each name in the table.
+static BY_NAME: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let mut found = HashMap::new();
+    for (i, interpreter) in INTERPRETERS.iter().enumerate() {
+        for name in interpreter.names {
+            found.entry(*name).or_insert(i);
+        }
+    }
+    found
+});
+
 fn find(name: &str, args: &[String]) -> Option<&'static Interpreter> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let found = INTERPRETERS.iter().find(|known| known.names.iter().any(|known| *known == stem || *known == name))?;
+    // The first in the table, by either name.
+    let first = [stem, name].iter().filter_map(|name| BY_NAME.get(name)).min()?;
+    let found = INTERPRETERS.get(*first)?;
     // `r` and `v` are too short to be taken for one on sight.
     if name.len() == 1 && name != "R" && !args.iter().any(|arg| arg.starts_with("-e")) {
         return None;
@@ -241,6 +260,12 @@ fn program(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) 
 /// `python manage.py shell -c code`, `php artisan tinker --execute=code`.
 fn managed(walker: &mut Walker<'_>, interpreter: &Interpreter, path: &str, rest: &[String]) {
     let base = path.rsplit('/').next().unwrap_or_default();
+    if base == "manage.py"
+        && rest.first().is_some_and(|verb| verb == "dbshell")
+        && walker.env.stdin.as_deref().is_some_and(databases::sql)
+    {
+        walker.event("db-destroy");
+    }
     let codes = match base {
         "manage.py" if rest.iter().any(|arg| arg == "shell" || arg == "shell_plus") => {
             let options = Options::read(rest, "c", &["command"]);
@@ -275,6 +300,13 @@ fn module(walker: &mut Walker<'_>, interpreter: &Interpreter, name: &str, rest: 
 }
 
 fn from_input(walker: &mut Walker<'_>, interpreter: &Interpreter, args: &[String]) {
+    let run = |walker: &mut Walker<'_>, text: &str| {
+        code_text(walker, interpreter, text, args);
+        String::new()
+    };
+    if walker.run_input(run).is_some() {
+        return;
+    }
     if let Some(text) = walker.env.stdin.clone() {
         code_text(walker, interpreter, &text, args);
     }
@@ -303,6 +335,13 @@ fn code_text(walker: &mut Walker<'_>, interpreter: &Interpreter, text: &str, arg
         walker.event("run-unknown");
     }
     let code = inert(text);
+    // Of scripts that others wrote, only what is sure.
+    if !walker.notes.in_script_of_others() {
+        leaks::watch(walker, &code);
+        if databases::code_destroys(&code) {
+            walker.event("db-destroy");
+        }
+    }
     walker.deeper(|walker| {
         walker.subshell(|walker| match interpreter.reads {
             Reads::As(language) => {

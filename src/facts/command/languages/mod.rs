@@ -10,6 +10,7 @@ pub(super) mod inline_eval;
 pub(super) mod inline_lex;
 pub(super) mod inline_statements;
 pub(super) mod interpreters;
+pub(super) mod leaks;
 pub(super) mod lisp;
 pub(super) mod tcl;
 pub(super) mod text_scripts;

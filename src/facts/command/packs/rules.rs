@@ -1,5 +1,6 @@
 //! The rules of all packs, indexed for matching, and the guard that analyses commands with them.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::{OverrideEntry, PackError, PackProblem, PackSource, RuleEntry, Trust};
@@ -7,6 +8,7 @@ use crate::call::Digest;
 use crate::facts::Surroundings;
 use crate::facts::command::CommandFacts;
 use crate::facts::command::effects::target::Kinds;
+use crate::facts::command::effects::telling;
 use crate::facts::command::grammar::syntax::Span;
 use crate::facts::command::limits::Limits;
 use crate::facts::command::notes::{Act, Notes};
@@ -76,8 +78,8 @@ pub struct Rule {
     option: Vec<String>,
     and_option: Vec<String>,
     no_option: Vec<String>,
-    arg: Vec<String>,
-    no_arg: Vec<String>,
+    arg: Vec<Like>,
+    no_arg: Vec<Like>,
     operand: Kinds,
     effect: Vec<String>,
     target: Kinds,
@@ -85,6 +87,8 @@ pub struct Rule {
     recursive: Option<bool>,
     bare: Option<bool>,
     adds: Vec<String>,
+    /// Whether it is from one of our own packs.
+    own: bool,
     in_scripts: bool,
 }
 
@@ -93,6 +97,20 @@ struct Site<'s> {
     args: &'s [String],
     acts: &'s [Act],
     operand: &'s dyn Fn(&str) -> Kinds,
+    /// The arguments as patterns see them, made where a rule first asks.
+    plain: OnceCell<Vec<String>>,
+}
+
+impl Site<'_> {
+    /// Whether an argument matches one of these patterns.
+    fn has_like(&self, patterns: &[Like]) -> bool {
+        !patterns.is_empty()
+            && self
+                .plain
+                .get_or_init(|| self.args.iter().map(|arg| Like::plain(arg)).collect())
+                .iter()
+                .any(|arg| patterns.iter().any(|pattern| pattern.matches(arg)))
+    }
 }
 
 impl Guard {
@@ -234,7 +252,7 @@ impl Guard {
         if entry.program.is_empty() && entry.effect.is_empty() {
             return Err(source.error(at, PackProblem::Unconditional(id)));
         }
-        let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect::<Vec<_>>();
+        let patterns = |texts: &[String]| texts.iter().map(|text| Like::new(text)).collect::<Vec<_>>();
         let rule = Rule {
             severity: source.severity(&entry.severity)?,
             reason: entry.reason.clone(),
@@ -250,8 +268,8 @@ impl Guard {
             option: entry.option.clone(),
             and_option: entry.and_option.clone(),
             no_option: entry.no_option.clone(),
-            arg: lower(&entry.arg),
-            no_arg: lower(&entry.no_arg),
+            arg: patterns(&entry.arg),
+            no_arg: patterns(&entry.no_arg),
             operand: source.kinds(entry.operand.as_ref())?,
             effect: entry.effect.clone(),
             target: source.kinds(entry.target.as_ref())?,
@@ -260,6 +278,7 @@ impl Guard {
             bare: entry.bare,
             adds: entry.adds.clone(),
             in_scripts: entry.in_scripts,
+            own: source.trust == Trust::Own,
             id,
         };
         let index = self.rules.len();
@@ -344,7 +363,7 @@ impl Guard {
         span: Span,
         notes: &mut Notes,
     ) {
-        let site = Site { args, acts, operand };
+        let site = Site { args, acts, operand, plain: OnceCell::new() };
         let named = self.by_program.get(program).into_iter().flatten().copied();
         let prefixed = self
             .by_prefix
@@ -357,6 +376,11 @@ impl Guard {
         for index in named.chain(prefixed).chain(by_effect) {
             let Some(rule) = self.rules.get(index) else { continue };
             if !rule.in_scripts && notes.in_script_of_others() || !rule.applies(&site) {
+                continue;
+            }
+            // What a program does to its operands is no matter of its options here: its acts say so. Whether the programs
+            // of others' packs honour a dry run is not known.
+            if rule.own && !rule.program.is_empty() && rule.effect.is_empty() && telling::only_tells(program, args) {
                 continue;
             }
             for effect in &rule.adds {
@@ -385,8 +409,8 @@ impl Rule {
             && (self.option.is_empty() || self.option.iter().any(|option| has_option(site.args, option, true)))
             && (self.and_option.is_empty() || self.and_option.iter().any(|option| has_option(site.args, option, true)))
             && !self.no_option.iter().any(|option| has_option(site.args, option, false))
-            && (self.arg.is_empty() || site.args.iter().any(|arg| self.arg.iter().any(|pattern| like(pattern, arg))))
-            && !site.args.iter().any(|arg| self.no_arg.iter().any(|pattern| like(pattern, arg)))
+            && (self.arg.is_empty() || site.has_like(&self.arg))
+            && !site.has_like(&self.no_arg)
             && (self.operand == Kinds::default() || self.operand(site))
     }
 
@@ -458,25 +482,48 @@ fn has_subcommand(args: &[String], words: &[String]) -> bool {
     wanted.is_none()
 }
 
-/// Whether an argument matches a lower-case pattern of `*` and `?`. An unknown argument matches nothing.
-fn like(pattern: &str, arg: &str) -> bool {
-    let arg = inert(arg).to_lowercase();
-    if !pattern.contains(['*', '?']) {
-        return arg == *pattern;
-    }
-    let live: String = pattern
-        .chars()
-        .map(|c| match c {
+/// A pattern of `*` and `?` for arguments, whatever their case.
+#[derive(Clone, Debug)]
+struct Like {
+    /// With live globs.
+    live: String,
+    /// What stands before its first glob.
+    head: String,
+    /// The text between two stars, where that is all of it.
+    inner: Option<String>,
+}
+
+impl Like {
+    fn new(text: &str) -> Self {
+        let text = text.to_lowercase();
+        let live = |c| match c {
             '*' => text::STAR,
             '?' => text::ONE,
             other => other,
-        })
-        .collect();
-    if has_unknown(&arg) {
-        let plain: String = arg.chars().map(|c| if text::is_unknown(c) { '\u{FFFD}' } else { c }).collect();
-        return text::matches(&live, &plain);
+        };
+        let inner = text.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
+        Like {
+            live: text.chars().map(live).collect(),
+            head: text.split(['*', '?']).next().unwrap_or_default().to_owned(),
+            inner: inner.filter(|inner| !inner.contains(['*', '?'])).map(str::to_owned),
+        }
     }
-    text::matches(&live, &arg)
+
+    /// An argument as patterns see it. Something unknown in it matches only what matches anything.
+    fn plain(arg: &str) -> String {
+        let lower = inert(arg).to_lowercase();
+        if !has_unknown(&lower) {
+            return lower;
+        }
+        lower.chars().map(|c| if text::is_unknown(c) { '\u{FFFD}' } else { c }).collect()
+    }
+
+    fn matches(&self, plain: &str) -> bool {
+        match &self.inner {
+            Some(inner) => plain.contains(inner.as_str()),
+            None => plain.starts_with(&self.head) && text::matches(&self.live, plain),
+        }
+    }
 }
 
 /// The examples of our own packs that do not hold.

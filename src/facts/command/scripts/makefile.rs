@@ -12,14 +12,18 @@ use crate::facts::command::wrappers::options::Options;
 const TARGETS: usize = 400;
 /// Depth of variables in variables.
 const DEPTH: usize = 24;
+/// Makefiles that include each other are followed so deep.
+const INCLUDES: usize = 4;
 /// Bytes that one text may become.
 const LONGEST: usize = 32 * 1024;
 
 pub(crate) fn make(walker: &mut Walker<'_>, args: &[String]) {
     let options = Options::read(args, "fCIoWE", &["file", "makefile", "directory", "!jobs", "eval", "include-dir"]);
-    if options.has('n') || options.has_long("dry-run", 3) || options.has_long("just-print", 6) {
-        return;
-    }
+    let dry = ['n', 'q', 't'].into_iter().any(|short| options.has(short))
+        || [("dry-run", 3), ("just-print", 2), ("recon", 3), ("question", 1), ("touch", 1)]
+            .into_iter()
+            .any(|(long, least)| options.has_long(long, least));
+    let given = Given { operands: &options.operands, dry };
     let shell = args.iter().find_map(|arg| arg.strip_prefix("SHELL="));
     walker.subshell(|walker| {
         if let Some(text) = shell {
@@ -31,41 +35,85 @@ pub(crate) fn make(walker: &mut Walker<'_>, args: &[String]) {
             walker.env.other_cwds.clear();
         }
         for text in options.long_values("eval").into_iter().chain(options.values('E')) {
-            run(walker, &text, &options.operands);
+            run(walker, &text, &given);
         }
         let named: Vec<String> = ["file", "makefile"].iter().flat_map(|long| options.long_values(long)).collect();
-        files(walker, options.values('f').into_iter().chain(named).collect(), &options.operands);
+        files(walker, options.values('f').into_iter().chain(named).collect(), &given);
     });
 }
 
-fn files(walker: &mut Walker<'_>, mut named: Vec<String>, operands: &[String]) {
+/// What make was asked.
+struct Given<'a> {
+    /// Goals and assignments.
+    operands: &'a [String],
+    /// Nothing is made: only what is expanded, and lines that say so themselves, run all the same.
+    dry: bool,
+}
+
+fn files(walker: &mut Walker<'_>, mut named: Vec<String>, given: &Given<'_>) {
     if named.is_empty() {
         let usual = ["GNUmakefile", "makefile", "Makefile"].into_iter();
-        named.extend(usual.map(str::to_owned).find(|name| {
+        let found = usual.map(str::to_owned).find(|name| {
             let target = walker.target(name);
             walker.has_file(&target)
-        }));
+        });
+        named.push(found.unwrap_or_else(|| "Makefile".to_owned()));
     }
-    let part = operands.join(" ");
+    let part = given.operands.join(" ");
     for path in named {
         if path == "-" || path == "/dev/stdin" {
             let input = walker.env.stdin.clone();
-            input.into_iter().for_each(|text| run(walker, &text, operands));
+            input.into_iter().for_each(|text| run(walker, &text, given));
             continue;
         }
         let target = walker.target(&path);
+        if !walker.has_file(&target) {
+            walker.watch_unpacked(&target, false);
+        }
         match walker.files.get(&target.path).cloned() {
-            Some(text) => run(walker, &text, operands),
-            None => drop(walker.with_part(&target, &part, |walker, text| run(walker, text, operands))),
+            Some(text) => run(walker, &text, given),
+            None => drop(walker.with_part(&target, &part, |walker, text| run(walker, text, given))),
         }
     }
 }
 
+/// The text with those of the makefiles that it includes by name, where these are known.
+fn included(walker: &mut Walker<'_>, text: &str, depth: usize) -> String {
+    if depth >= INCLUDES || !text.contains("include ") {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for line in text.lines() {
+        out.push_str(line);
+        out.push('\n');
+        for name in include_names(line).filter(|name| !name.contains('$')) {
+            let target = walker.target(name);
+            let inner = match walker.files.get(&target.path).cloned() {
+                Some(text) => Some(text),
+                None => walker.with_part(&target, "include", |_, text| text.to_owned()),
+            };
+            if let Some(inner) = inner.filter(|inner| out.len() + inner.len() <= LONGEST * 8) {
+                out.push_str(&included(walker, &inner, depth + 1));
+            }
+        }
+    }
+    out
+}
+
+/// The makefiles that a line includes.
+fn include_names(line: &str) -> impl Iterator<Item = &str> {
+    let mut words = line.split_whitespace();
+    let includes =
+        !line.starts_with('\t') && words.next().is_some_and(|word| matches!(word, "include" | "-include" | "sinclude"));
+    words.filter(move |_| includes).take_while(|word| !word.starts_with('#'))
+}
+
 /// Judges what making the goals among the operands runs.
-fn run(walker: &mut Walker<'_>, text: &str, operands: &[String]) {
-    let mut makefile = Makefile::read(text);
+fn run(walker: &mut Walker<'_>, text: &str, given: &Given<'_>) {
+    let text = included(walker, text, 0);
+    let mut makefile = Makefile::read(&text);
     let mut goals = Vec::new();
-    for operand in operands {
+    for operand in given.operands {
         match operand.split_once('=') {
             Some((name, value)) => {
                 makefile.variables.insert(name.trim_end_matches([':', '+', '?']).to_owned(), value.to_owned());
@@ -75,11 +123,16 @@ fn run(walker: &mut Walker<'_>, text: &str, operands: &[String]) {
     }
     let cwd = walker.env.cwd.clone();
     makefile.variables.insert("CURDIR".to_owned(), cwd);
-    let mut work = Work { walker, makefile: &makefile, bytes: LONGEST * 8 };
+    let mut work = Work { walker, makefile: &makefile, bytes: LONGEST * 8, dry: false };
     for text in &makefile.read_at_once {
         // What is computed while the makefile is read runs whatever the goal is.
         work.expanded(text, &[]);
     }
+    // Makefiles are made before any goal, dry run or not.
+    let made: Vec<String> = ["GNUmakefile", "makefile", "Makefile"].into_iter().map(str::to_owned).collect();
+    let named = |name: &String| makefile.rules.iter().any(|rule| rule.targets.split_whitespace().any(|it| it == name));
+    work.make(made.into_iter().chain(makefile.includes.iter().cloned()).filter(named).collect());
+    work.dry = given.dry;
     if goals.is_empty() {
         let chosen = makefile.variables.get(".DEFAULT_GOAL").cloned();
         let first = || {
@@ -103,6 +156,8 @@ struct Makefile {
     rules: Vec<Rule>,
     /// Texts that are expanded as they are read.
     read_at_once: Vec<String>,
+    /// Other makefiles, which are made first where a rule says how.
+    includes: Vec<String>,
     one_shell: bool,
 }
 
@@ -157,6 +212,12 @@ impl Makefile {
             return false;
         }
         if self.assignment(line) {
+            return false;
+        }
+        let mut names = include_names(line).map(str::to_owned).peekable();
+        if names.peek().is_some() {
+            self.read_at_once.push(line.to_owned());
+            self.includes.extend(names);
             return false;
         }
         if line.starts_with('$') && !line.contains(':') {
@@ -248,6 +309,8 @@ struct Work<'w, 'a, 'm> {
     makefile: &'m Makefile,
     /// Bytes that expansions may still give.
     bytes: usize,
+    /// Recipes are shown, not run.
+    dry: bool,
 }
 
 impl Work<'_, '_, '_> {
@@ -290,7 +353,17 @@ impl Work<'_, '_, '_> {
             .iter()
             .map(|line| self.expanded(line.trim_start().trim_start_matches(['@', '-', '+']), &own))
             .collect();
-        let texts = if self.makefile.one_shell { vec![lines.join("\n")] } else { lines };
+        let dry = self.dry;
+        // What is only shown was expanded all the same; a line with `+`, or of make itself, runs.
+        let runs = |line: &str| !dry || is_exempt(line);
+        let texts = match self.makefile.one_shell {
+            true if rule.recipe.first().is_some_and(|line| runs(line)) => vec![lines.join("\n")],
+            true => Vec::new(),
+            false => {
+                let shown = lines.into_iter().zip(&rule.recipe);
+                shown.filter(|(_, line)| runs(line)).map(|(text, _)| text).collect()
+            }
+        };
         for text in texts {
             self.walker.subshell(|walker| walker.run_text(text.trim_start_matches(['@', '-', '+', ' ', '\t'])));
         }
@@ -349,7 +422,7 @@ impl Work<'_, '_, '_> {
             (_, Some(Value::Text(value))) => out.push_str(&value.clone()),
             ("HOME", _) => out.push_str(&self.walker.home()),
             ("PWD", _) => out.push_str(&self.walker.env.cwd.clone()),
-            ("MAKE", _) => out.push_str("make"),
+            ("MAKE", _) => out.push_str(if self.dry { "make -n" } else { "make" }),
             ("RM", _) => out.push_str("rm -f"),
             ("CC", _) => out.push_str("cc"),
             ("CXX", _) => out.push_str("c++"),
@@ -394,6 +467,12 @@ fn reference(text: &str) -> (&str, &str) {
         }
     }
     (text.get(1..).unwrap_or_default(), "")
+}
+
+/// Whether a line of a recipe runs in a dry run too.
+fn is_exempt(line: &str) -> bool {
+    let marks = line.trim_start().chars().take_while(|c| "@-+ ".contains(*c)).any(|c| c == '+');
+    marks || line.contains("$(MAKE)") || line.contains("${MAKE}")
 }
 
 fn fits_pattern(pattern: &str, name: &str) -> bool {

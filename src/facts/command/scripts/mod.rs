@@ -1,6 +1,8 @@
 //! Files on disk that a command runs: their text is judged like inline code. The analysis does no input or output of its
 //! own; it asks a [`Scripts`], which reads within its own bounds. What a script does can only add to what is found.
 
+pub(super) mod fetched;
+pub(super) mod input;
 pub(super) mod makefile;
 pub(super) mod projects;
 #[cfg(test)]
@@ -115,7 +117,13 @@ impl Walker<'_> {
     pub(crate) fn with_file<T>(&mut self, target: &Target, run: impl FnOnce(&mut Self, &str) -> T) -> Option<T> {
         match self.files.get(&target.path).cloned() {
             Some(text) => Some(run(self, &text)),
-            None => self.with_part(target, "", run),
+            None => {
+                let found = self.with_part(target, "", run);
+                if found.is_none() && !self.has_file(target) {
+                    self.watch_unpacked(target, false);
+                }
+                found
+            }
         }
     }
 
@@ -189,7 +197,7 @@ impl Walker<'_> {
     /// A program that is run by its path: if it is a script on disk, it is judged as its first line says.
     pub(crate) fn program_on_disk(&mut self, written: &str, args: &[String]) {
         let target = self.target(written);
-        let Some(script) = self.look_at(&target) else { return };
+        let Some(script) = self.look_at(&target) else { return self.watch_unpacked(&target, true) };
         let Content::Text(text) = &script.content else { return };
         if self.scripts.running.iter().any(|(path, _)| *path == target.path) {
             return;

@@ -1,10 +1,12 @@
 //! Compound commands that choose or repeat: `if`, `case`, `for`, `while`.
 
+use std::collections::HashSet;
+
 use super::env::{Env, Value};
 use super::flow::{Loop, Way};
 use super::walk::Walker;
 use crate::facts::command::grammar::syntax::{Arm, List, Next, Part, Word};
-use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_glob, has_unknown, is_known, matches};
+use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_glob, has_unknown, is_known};
 
 /// How often a loop over known words is unrolled.
 const ITERATIONS: usize = 200;
@@ -120,7 +122,7 @@ impl Walker<'_> {
             out.push_str(&self.perhaps(open, |walker| walker.list(body)));
             self.bulk = outer;
             turn += 1;
-            self.steps += 1 + self.env.variables.len() / 16;
+            self.steps += 1 + self.env.variables.len() / 6;
             if let Some(mut way) = self.loops.last_mut().map(|frame| std::mem::take(&mut frame.continues)) {
                 self.leave(&mut way);
                 self.arrive(way);
@@ -166,7 +168,7 @@ impl Walker<'_> {
 
     /// What differs from the state a turn ago, and not only by one more repetition of the same text, is unknown.
     fn widen(&mut self, start: &Env, grown: &mut Grown) {
-        self.steps += self.env.variables.len() / 16;
+        self.steps += self.env.variables.len() / 6;
         let mut changed: Vec<(String, Value)> = Vec::new();
         for (name, value) in self.env.variables.iter() {
             let before = start.variables.get(name);
@@ -211,8 +213,10 @@ impl Walker<'_> {
         self.unsure |= maybe;
         let values = summary(values);
         let start = chosen.then(|| self.env.clone());
-        // A glob that nobody expanded stands for the names it matches: more turns, as long as something changes.
-        let turns = |value: String| vec![value.clone(); if has_glob(&value) { GLOB_TURNS } else { 1 }];
+        // A glob that nobody expanded stands for the names it matches: more turns, as long as something changes. In a
+        // recursion, which takes turns of its own, they would multiply.
+        let most = if self.recurs() { 1 } else { GLOB_TURNS };
+        let turns = |value: String| vec![value.clone(); if has_glob(&value) { most } else { 1 }];
         let mut before: Option<(String, Env)> = None;
         for (turn, value) in values.into_iter().flat_map(turns).enumerate() {
             if let Some((_, env)) = before.take().filter(|(last, _)| *last == value) {
@@ -272,9 +276,11 @@ impl Walker<'_> {
             }
         };
         let mut values: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         self.each_value(|walker| {
             for field in walker.expand(words) {
-                if !values.contains(&field.text) || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
+                let new = seen.insert(field.text.clone());
+                if new || values.len() < ITERATIONS && walker.env.alternatives.is_empty() {
                     values.push(field.text);
                 }
             }
@@ -338,7 +344,7 @@ impl Walker<'_> {
             let live = self.pattern(pattern);
             let whole = pattern.literal() == Some("*");
             let loose = pattern.parts.iter().any(|part| matches!(part, Part::Quoted(text) if text.is_empty()));
-            let hit = match matches(&live, text) {
+            let hit = match self.matches(&live, text) {
                 _ if whole => Some(true),
                 // Patterns of alternatives (`@(a|b)`) are not read closely.
                 true if loose => None,

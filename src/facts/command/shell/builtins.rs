@@ -299,6 +299,10 @@ fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
 }
 
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
+    if args.is_empty() {
+        // It prints every variable.
+        return text::SECRET.to_string();
+    }
     walker.set_exports(args);
     let mut rest = args;
     let mut tracing = false;
@@ -362,7 +366,11 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
             printed
         }
     };
-    if names::descriptor(&target.path).is_some() {
+    if let Some(number) = names::descriptor(&target.path) {
+        let found = if number == 0 { walker.run_input(run) } else { walker.run_substituted(&target, run) };
+        if let Some(printed) = found {
+            return printed;
+        }
         let text = walker.content(&target);
         return run(walker, &text);
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::attributes::Attributes;
 use crate::facts::command::grammar::syntax::Command;
 use crate::facts::command::words::text::UNKNOWN;
+use crate::facts::command::scripts::input::Files;
 
 /// The state that subshells copy. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Env {
     pub positional: Option<Rc<Vec<String>>>,
     /// What standard input holds, where that is known to be redirected.
     pub stdin: Option<Rc<str>>,
+    /// The files on disk that standard input consists of, where it does.
+    pub input: Option<Files>,
     /// What other descriptors hold.
     pub descriptors: Rc<HashMap<u32, String>>,
     /// Inside a container: where host directories are mounted, as (inside, on the host).
@@ -82,6 +85,7 @@ impl Env {
             old_cwd: None,
             positional: None,
             stdin: None,
+            input: None,
             descriptors: Rc::default(),
             mounts: None,
             debug: Rc::default(),

@@ -41,6 +41,9 @@ impl Walker<'_> {
             // The status is that of the last substitution, if there is one.
             self.status = Some(true);
             for assignment in assignments {
+                if self.exhausted() {
+                    break;
+                }
                 self.assign(assignment);
             }
             return String::new();
@@ -48,7 +51,10 @@ impl Walker<'_> {
         if first.literal().is_some_and(|name| DECLARATIONS.contains(&name)) {
             self.export(words);
             self.declare(words);
-            return String::new();
+            let listed = words.iter().skip(1).all(|word| word.literal().is_some_and(|text| text.starts_with('-')));
+            // Without a name they print every variable, but for `declare -f` and `-F`.
+            let functions = words.iter().filter_map(Word::literal).any(|text| text.eq_ignore_ascii_case("-f"));
+            return if listed && !functions { SECRET.to_string() } else { String::new() };
         }
         let argv = match first.literal().and_then(|name| Some((name, self.alias(name)?))) {
             Some((name, text)) => return self.aliased(name, text, words),
@@ -61,6 +67,9 @@ impl Walker<'_> {
         let outer = std::mem::take(&mut self.prefix);
         let mut saved = Vec::new();
         for assignment in assignments {
+            if self.exhausted() {
+                break;
+            }
             saved.push((assignment.name.clone(), self.env.get(&assignment.name).cloned()));
             self.assign(assignment);
             if let Some(Value::Text(value)) = self.env.get(&assignment.name).cloned() {
@@ -124,7 +133,7 @@ impl Walker<'_> {
     /// The words that braces make of one: `declare x={k,l}` has two operands.
     fn braced(&mut self, word: &Word) -> Vec<Word> {
         match braces::expand(&word.parts, self.limits.words) {
-            Some((variants, _)) => variants.into_iter().map(|parts| Word { parts, span: word.span.clone() }).collect(),
+            Some(found) => found.words.into_iter().map(|parts| Word { parts, span: word.span.clone() }).collect(),
             None => vec![word.clone()],
         }
     }
@@ -306,6 +315,10 @@ impl Walker<'_> {
         // What a program does itself, whatever it runs.
         let mut own = files::of_wrapper(self, name, args);
         own.extend(machine::acts(name, args));
+        let manifest = matches!(name, "kubectl" | "oc") && args.iter().any(|arg| arg == "-" || arg == "-f-");
+        if manifest && self.env.stdin.as_deref().is_some_and(|text| text.contains(FETCHED)) {
+            own.push(Act::new("fetch-and-run", Kinds::default()));
+        }
         self.acts_on(&own);
         if let Some(printed) = wrappers::run(self, name, args) {
             return printed;

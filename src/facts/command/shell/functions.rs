@@ -46,7 +46,7 @@ impl Walker<'_> {
             items.push(UNKNOWN.to_string());
         }
         let items = Rc::new(items);
-        self.steps += active * (1 + self.env.variables.len() / 16);
+        self.steps += 2 + active * (1 + self.env.variables.len() / 16);
         if active > 0 && self.calls.iter().any(|call| again(call, &items, &self.env)) {
             // The same call is being judged already.
             return UNKNOWN.to_string();
@@ -83,6 +83,11 @@ impl Walker<'_> {
         printed
     }
 
+    /// Whether the function at hand was called out of itself.
+    pub(crate) fn recurs(&self) -> bool {
+        self.calls.split_last().is_some_and(|(own, outer)| outer.iter().any(|call| call.name == own.name))
+    }
+
     fn restore_locals(&mut self) {
         for Hidden { name, value, others, attributes, reference } in
             self.locals.pop().unwrap_or_default().into_iter().rev()
@@ -98,11 +103,16 @@ impl Walker<'_> {
                 Some(value) => variables.insert(name.clone(), value),
                 None => variables.remove(&name),
             };
-            let alternatives = Rc::make_mut(&mut self.env.alternatives);
             match others {
-                Some(others) => alternatives.insert(name, others),
-                None => alternatives.remove(&name),
-            };
+                Some(others) => {
+                    Rc::make_mut(&mut self.env.alternatives).insert(name, others);
+                }
+                // A second owner makes each change a copy.
+                None if self.env.alternatives.contains_key(&name) => {
+                    Rc::make_mut(&mut self.env.alternatives).remove(&name);
+                }
+                None => {}
+            }
         }
     }
 }

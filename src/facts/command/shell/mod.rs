@@ -9,6 +9,7 @@ pub(super) mod exports;
 pub(super) mod flow;
 pub(super) mod forkbomb;
 pub(super) mod functions;
+pub(super) mod known;
 pub(super) mod links;
 pub(super) mod names;
 pub(super) mod read;

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::names;
 use super::walk::Walker;
-use crate::facts::command::effects::target::{Kind as Place, Target};
+use crate::facts::command::effects::target::{Kind as Place, Kinds, Target};
 use crate::facts::command::grammar::syntax::{List, Part, Redirect, RedirectOperator, Span, Word};
 use crate::facts::command::notes::Act;
-use crate::facts::command::words::text::{FETCHED, PROGRAM, SECRET, UNKNOWN};
+use crate::facts::command::words::text::{FETCHED, PROGRAM, SECRET, UNKNOWN, is_unknown};
 use crate::facts::path::Access;
 
 /// Where a command's output goes.
@@ -18,6 +18,9 @@ pub(crate) struct Output {
     /// It takes standard output, not only another descriptor.
     takes: bool,
 }
+
+/// What is in these is not to leave the machine.
+const SECRETS: Kinds = Kinds::of(Place::Credential).and(Place::DotEnv).and(Place::History);
 
 /// Redirects of one command beyond which each counts like a program call.
 const REDIRECTS: usize = 8;
@@ -45,7 +48,12 @@ impl Walker<'_> {
                 R::Read => {
                     let path = self.redirect_path(word);
                     let text = self.read_file(&path, &redirect.span);
+                    let unread = matches!(redirect.fd, None | Some(0)) && text.chars().all(is_unknown);
                     self.set_input(redirect.fd, text);
+                    if unread {
+                        let file = self.target(&path);
+                        self.input_is(file.is_known().then(|| vec![file]));
+                    }
                 }
                 R::DuplicateInput => self.duplicate_input(redirect, word),
                 R::ReadWrite => {
@@ -92,6 +100,7 @@ impl Walker<'_> {
         match fd {
             None | Some(0) => self.env.stdin = Some(text.into()),
             Some(number) => {
+                self.substituted.remove(&format!("/dev/fd/{number}"));
                 self.files.insert(format!("/dev/fd/{number}"), text.clone());
                 Rc::make_mut(&mut self.env.descriptors).insert(number, text);
             }
@@ -186,7 +195,7 @@ impl Walker<'_> {
         }
         if target.kinds.has(Place::Network) {
             FETCHED.to_string()
-        } else if target.kinds.has(Place::Credential) || target.kinds.has(Place::DotEnv) {
+        } else if target.kinds.meets(SECRETS) || target.path == "/etc/passwd" {
             SECRET.to_string()
         } else if target.path == "/dev/null" {
             String::new()

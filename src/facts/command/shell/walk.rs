@@ -1,6 +1,7 @@
 //! The abstract interpreter: follows a script as bash would run it, on abstract text. Branches are taken one after the
 //! other with one environment; whatever might run is judged.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -8,6 +9,7 @@ use super::attributes::Attributes;
 use super::env::{Env, Value};
 use super::flow::{Loop, Moved, Way};
 use super::functions::Call;
+use super::known::KnownTargets;
 use crate::facts::Surroundings;
 use crate::facts::command::effects::target::{Kinds, Places, Target};
 use crate::facts::command::grammar::parse;
@@ -19,14 +21,34 @@ use crate::facts::command::grammar::syntax::{
 use crate::facts::command::limits::Limits;
 use crate::facts::command::notes::{Act, Notes};
 use crate::facts::command::packs::rules::Guard;
+use crate::facts::command::scripts::fetched::Unpacked;
+use crate::facts::command::scripts::input::Files;
 use crate::facts::command::scripts::{Scripts, Seen};
 use crate::facts::command::words::alternatives::choice_key;
 use crate::facts::command::words::text;
 use crate::facts::command::words::text::{FETCHED, PROGRAM, UNKNOWN, has_unknown, inert, taint};
 use crate::facts::command::words::variables;
 
-/// How many commands of any kind and turns of loops there may be for each program call that is looked at.
-const STEPS: usize = 10;
+/// What things cost of the work that an analysis may do, about in nanoseconds.
+mod cost {
+    pub const SITE: usize = 800;
+    pub const WORD: usize = 60;
+    pub const STEP: usize = 400;
+    pub const EXPANDED_BYTE: usize = 2;
+    pub const PATTERN_STEP: usize = 6;
+}
+
+/// The cost of finding what an operand stands for: where that is known, and where it is not.
+const LOOKED_UP: usize = 100;
+const CLASSIFIED: usize = 500;
+const CLASSIFIED_BYTE: usize = 24;
+
+/// The cost of reading a nested script.
+const PARSED: usize = 1_000;
+const PARSED_BYTE: usize = 25;
+
+/// The cost of a finding.
+const FOUND: usize = 1_500;
 
 /// A variable that `local` hides.
 pub(crate) struct Hidden {
@@ -48,6 +70,7 @@ pub(crate) struct Budget {
     nested_bytes: usize,
     pattern_work: usize,
     expanded: usize,
+    work: usize,
 }
 
 pub(crate) struct Walker<'a> {
@@ -61,6 +84,10 @@ pub(crate) struct Walker<'a> {
     pub notes: Notes,
     /// Contents of files that the command itself made, by absolute path.
     pub files: HashMap<String, String>,
+    /// Directories that hold what a fetched archive brought.
+    pub unpacked: Vec<Unpacked>,
+    /// The files on disk behind process substitutions, by the substitutions' paths.
+    pub substituted: HashMap<String, Files>,
     /// What files may hold instead, where a write may not have happened.
     pub older: HashMap<String, Vec<String>>,
     /// Links that the command itself made: their paths, and where they lead.
@@ -69,6 +96,8 @@ pub(crate) struct Walker<'a> {
     pub trapped: usize,
     /// Programs under another name: copies and links that the command itself made.
     pub binaries: HashMap<String, String>,
+    /// What operands were found to stand for.
+    pub known: RefCell<KnownTargets>,
     /// Variables with several possible values that the command at hand read.
     pub reads: BTreeSet<String>,
     /// Substitutions that print one of several texts, of the command at hand.
@@ -83,6 +112,8 @@ pub(crate) struct Walker<'a> {
     pub steps: usize,
     /// Steps of matching patterns against text so far.
     pub pattern_work: usize,
+    /// Work that is none of these, about in nanoseconds.
+    work: Cell<usize>,
     /// Words of all program calls so far.
     pub words: usize,
     pub nested_bytes: usize,
@@ -134,10 +165,13 @@ impl<'a> Walker<'a> {
             env: Env::new(here.cwd.to_string_lossy().into_owned()),
             notes: Notes::new(limits.findings),
             files: HashMap::new(),
+            unpacked: Vec::new(),
+            substituted: HashMap::new(),
             older: HashMap::new(),
             links: Vec::new(),
             trapped: 0,
             binaries: HashMap::new(),
+            known: RefCell::default(),
             reads: BTreeSet::new(),
             choices: Vec::new(),
             forced: 0,
@@ -146,6 +180,7 @@ impl<'a> Walker<'a> {
             sites: 0,
             steps: 0,
             pattern_work: 0,
+            work: Cell::new(0),
             words: 0,
             nested_bytes: 0,
             next_descriptor: 60,
@@ -212,6 +247,7 @@ impl<'a> Walker<'a> {
         swap(&mut self.nested_bytes, &mut other.nested_bytes);
         swap(&mut self.pattern_work, &mut other.pattern_work);
         swap(&mut self.expanded, &mut other.expanded);
+        swap(self.work.get_mut(), &mut other.work);
     }
 
     /// Notes that a limit cut the analysis short.
@@ -299,6 +335,7 @@ impl<'a> Walker<'a> {
             self.limited("bytes of nested scripts");
             return UNKNOWN.to_string();
         }
+        self.spend(PARSED + text.len() * PARSED_BYTE);
         let text = inert(text);
         let span = self.span.clone();
         self.deeper(|walker| {
@@ -336,17 +373,37 @@ impl<'a> Walker<'a> {
     }
 
     pub fn exhausted(&mut self) -> bool {
-        if self.remaining() == 0 || self.words > self.limits.words_in_all {
-            self.limited("number of commands");
-            return true;
-        }
-        false
+        let what = if self.sites > self.limits.sites || self.words > self.limits.words_in_all {
+            "number of commands"
+        } else if self.done() > self.limits.work {
+            "work"
+        } else {
+            return false;
+        };
+        self.limited(what);
+        true
     }
 
-    /// Program calls that may still be looked at.
+    /// Takes note of work that nothing else counts.
+    pub fn spend(&self, work: usize) {
+        self.work.set(self.work.get().saturating_add(work));
+    }
+
+    /// The work done so far.
+    fn done(&self) -> usize {
+        let counted = [
+            (self.sites, cost::SITE),
+            (self.words, cost::WORD),
+            (self.steps, cost::STEP),
+            (self.expanded, cost::EXPANDED_BYTE),
+            (self.pattern_work, cost::PATTERN_STEP),
+        ];
+        counted.iter().fold(self.work.get(), |sum, (count, cost)| sum.saturating_add(count.saturating_mul(*cost)))
+    }
+
+    /// How much work may still be done.
     pub fn remaining(&self) -> usize {
-        let sites = (self.limits.sites + 1).saturating_sub(self.sites);
-        sites.min((self.limits.sites + 1).saturating_sub(self.steps / STEPS))
+        self.limits.work.saturating_sub(self.done())
     }
 
     pub fn item(&mut self, item: &Item) -> String {
@@ -383,11 +440,15 @@ impl<'a> Walker<'a> {
 
     fn piped(&mut self, commands: &[Command]) -> String {
         let mut printed: Option<String> = None;
+        let mut files = None;
         for command in commands {
             let stdin = printed.take();
+            let passed = self.passed_files(command);
+            let before = std::mem::replace(&mut files, passed);
             let text = self.subshell(|walker| {
                 if let Some(stdin) = stdin {
                     walker.env.stdin = Some(stdin.into());
+                    walker.input_is(before);
                 }
                 walker.command(command)
             });
@@ -406,11 +467,11 @@ impl<'a> Walker<'a> {
     }
 
     pub fn command_here(&mut self, command: &Command) -> String {
-        let saved_stdin = self.env.stdin.clone();
-        let saved_descriptors = Rc::clone(&self.env.descriptors);
+        let keeps = command.redirects.is_empty()
+            || matches!(&command.kind, Kind::Simple { words, .. }
+                if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
+        let saved = (!keeps).then(|| (self.env.stdin.clone(), Rc::clone(&self.env.descriptors)));
         let outputs = self.redirects(&command.redirects);
-        let keeps = matches!(&command.kind, Kind::Simple { words, .. }
-            if words.first().and_then(Word::literal).is_some_and(|name| name == "exec") && words.len() == 1);
         self.moved = None;
         // Held only where it is asked for: a second owner makes each assignment a copy.
         let before = (!self.env.debug.is_empty()).then(|| (Rc::clone(&self.env.variables), self.env.cwd.clone()));
@@ -427,9 +488,8 @@ impl<'a> Walker<'a> {
         if command.redirects.iter().any(|redirect| redirect.operator.may_fail()) {
             self.status = None;
         }
-        if !keeps && !command.redirects.is_empty() {
-            self.env.stdin = saved_stdin;
-            self.env.descriptors = saved_descriptors;
+        if let Some((stdin, descriptors)) = saved {
+            (self.env.stdin, self.env.descriptors) = (stdin, descriptors);
         }
         self.outputs(outputs, printed)
     }
@@ -504,6 +564,7 @@ impl<'a> Walker<'a> {
         self.next_descriptor += 1;
         let text = self.deeper(|walker| walker.subshell(|walker| walker.list(list))).unwrap_or_default();
         if reads {
+            self.substituted_is(&path, only_command(list));
             self.files.insert(path.clone(), text);
         }
         path
@@ -539,9 +600,23 @@ impl<'a> Walker<'a> {
     }
 
     pub fn target_itself(&self, text: &str) -> Target {
-        let home = self.home();
+        let mut known = self.known.borrow_mut();
+        known.attend(&self.env, self.home_text());
+        self.spend(LOOKED_UP);
+        if let Some(target) = known.targets.get(text) {
+            return target.clone();
+        }
+        let (places, below) =
+            if text.starts_with('/') { (1, 0) } else { (1 + self.env.other_cwds.len(), self.env.cwd.len()) };
+        self.spend(places * (CLASSIFIED + (text.len() + below) * CLASSIFIED_BYTE));
+        let target = self.found_target(text, &known.home);
+        known.remember(text, &target);
+        target
+    }
+
+    fn found_target(&self, text: &str, home: &str) -> Target {
         let places =
-            |cwd| Places { here: self.here, cwd, home: &home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
+            |cwd| Places { here: self.here, cwd, home, mounts: self.env.mounts.as_ref().map(|m| m.as_slice()) };
         let mut target = places(&self.env.cwd).target(text);
         // Where `cd` may have failed, a relative operand is what it would be there.
         if !text.starts_with('/') {
@@ -569,7 +644,9 @@ impl<'a> Walker<'a> {
         if let Some(recorder) = &mut self.notes.recorder {
             recorder.acts(acts);
         }
+        let before = self.notes.found();
         self.guard.judge("", &[], acts, &|_| Kinds::default(), span, &mut self.notes);
+        self.spend((self.notes.found() - before) * FOUND);
     }
 
     /// Judges one program call.
@@ -587,7 +664,9 @@ impl<'a> Walker<'a> {
         let span = self.span.clone();
         let mut notes = std::mem::take(&mut self.notes);
         let operand = |text: &str| self.target(text).kinds;
+        let before = notes.found();
         self.guard.judge(program, args, &acts, &operand, span, &mut notes);
+        self.spend((notes.found() - before) * FOUND);
         self.notes = notes;
     }
 
@@ -595,7 +674,7 @@ impl<'a> Walker<'a> {
     pub fn count_site(&mut self, words: usize) -> bool {
         self.sites += 1;
         self.words += words;
-        self.sites <= self.limits.sites && self.words <= self.limits.words_in_all
+        self.sites <= self.limits.sites && self.words <= self.limits.words_in_all && self.done() <= self.limits.work
     }
 
     // Functions.
@@ -608,6 +687,13 @@ impl<'a> Walker<'a> {
         variables::assigned(self, name, &value);
         self.span = outer;
     }
+}
+
+/// The command of a list that holds no other.
+fn only_command(list: &List) -> Option<&Command> {
+    let [Item { first, rest, .. }] = list.as_slice() else { return None };
+    let [command] = first.commands.as_slice() else { return None };
+    rest.is_empty().then_some(command)
 }
 
 /// The single `< file` of `$(< file)`.

@@ -132,7 +132,9 @@ impl Walker<'_> {
     /// A second owner of the variables made an assignment a copy of all of them.
     pub(crate) fn copied(&mut self, before: &Env) {
         if !Rc::ptr_eq(&before.variables, &self.env.variables) {
-            self.steps += before.variables.len() / 32;
+            self.steps += before.variables.len() / 5;
+            let size = |value: &Value| if let Value::Text(text) = value { text.len() } else { 0 };
+            self.spend(before.variables.values().map(size).sum::<usize>() / 8);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::facts::command::shell::walk::Walker;
 
 impl Walker<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment) {
+        self.steps += 1;
         let index = assignment.index.as_ref().map(|word| self.text(word));
         let name = self.referred(&assignment.name);
         if let [Part::Array(words)] = assignment.value.parts.as_slice() {
@@ -127,7 +128,7 @@ impl Walker<'_> {
         let most = self.limits.words;
         let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
         self.expanded += value.len();
-        self.steps += items.len() / 64;
+        self.steps += items.len() / 16;
         let full = items.len() >= most;
         let number = |key: &str| key.parse::<i64>().ok();
         let beyond =
@@ -199,11 +200,6 @@ impl Walker<'_> {
             self.expand(words);
             return;
         }
-        let items = match self.env.get(name) {
-            Some(Value::Array(items)) if append => items.clone(),
-            Some(Value::Text(text)) if append => vec![("0".to_owned(), text.clone())],
-            _ => Vec::new(),
-        };
         // The words are expanded while the variable still has its old value.
         let mut given: Vec<(Option<String>, String)> = Vec::new();
         for word in words {
@@ -225,6 +221,12 @@ impl Walker<'_> {
                 }
             }
         }
+        let held = if append { Rc::make_mut(&mut self.env.variables).get_mut(name) } else { None };
+        let items = match held {
+            Some(Value::Array(items)) => std::mem::take(items),
+            Some(Value::Text(text)) => vec![("0".to_owned(), std::mem::take(text))],
+            _ => Vec::new(),
+        };
         // What comes after a glob, nobody knows the number of.
         let mut after_glob = false;
         let mut next = items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1);

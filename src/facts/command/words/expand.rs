@@ -1,5 +1,7 @@
 //! Words to fields: every expansion of bash, on abstract text.
 
+use std::borrow::Cow;
+
 use super::braces;
 use super::text::{
     CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_glob, has_unknown, inert, is_known, is_unknown,
@@ -110,8 +112,24 @@ impl Walker<'_> {
                 fields.truncate(self.limits.words);
                 break;
             }
+            if self.exhausted() {
+                break;
+            }
         }
+        self.spend(fields.len() * EXPANDED_FIELD);
         fields
+    }
+
+    /// Whether a pattern matches; perhaps where that is too much work.
+    pub(crate) fn matches(&mut self, pattern: &str, text: &str) -> bool {
+        let all = PATTERN_WORK.saturating_sub(self.pattern_work);
+        let mut left = all;
+        let matched = matches_within(pattern, text, &mut left);
+        self.pattern_work += all - left;
+        matched.unwrap_or_else(|| {
+            self.limited("work of matching patterns");
+            true
+        })
     }
 
     fn expand_word(&mut self, word: &Word, out: &mut Vec<Field>) {
@@ -124,11 +142,15 @@ impl Walker<'_> {
         let mut fields = self.fields(word.span.clone(), true);
         match braces::expand(&word.parts, self.limits.words) {
             None => self.parts(&word.parts, false, true, &mut fields),
-            Some((variants, complete)) => {
-                if !complete {
+            Some(found) => {
+                self.spend(found.work);
+                if !found.complete {
                     self.limited("brace expansion");
                 }
-                for parts in variants {
+                for parts in found.words {
+                    if self.exhausted() {
+                        break;
+                    }
                     self.parts(&parts, false, true, &mut fields);
                     fields.end();
                 }
@@ -303,29 +325,25 @@ impl Walker<'_> {
     }
 
     pub(crate) fn home(&self) -> String {
+        self.home_text().into_owned()
+    }
+
+    pub(crate) fn home_text(&self) -> Cow<'_, str> {
         match self.env.get("HOME") {
-            Some(Value::Text(text)) => text.clone(),
-            _ => self.here.home.to_string_lossy().into_owned(),
+            Some(Value::Text(text)) => text.into(),
+            _ => self.here.home.to_string_lossy(),
         }
     }
 
     // Parameters.
 
     fn parameter(&mut self, parameter: &Parameter, quoted: bool, out: &mut Fields) {
+        // Looked at before the operator too: what it makes of a long text is work as well.
         let held = self.held(parameter);
+        let held = self.within_limit(held);
         let Some(held) = self.substituted(parameter, held, quoted, out) else { return };
-        let held = match self.operate(parameter, held) {
-            Held::Text(text) => {
-                self.expanded += text.len();
-                if text.len() > self.text_limit() {
-                    self.limited("expanded text");
-                    Held::Unknown
-                } else {
-                    Held::Text(text)
-                }
-            }
-            held => held,
-        };
+        let held = self.operate(parameter, held);
+        let held = self.within_limit(held);
         match held {
             Held::Unset => {
                 if quoted && !is_list(parameter) {
@@ -399,6 +417,20 @@ impl Walker<'_> {
             Held::List { items, .. } if colon => Some(items.iter().all(String::is_empty) && items.len() < 2),
             Held::List { items, .. } => Some(items.is_empty()),
         }
+    }
+
+    fn within_limit(&mut self, held: Held) -> Held {
+        let size = match &held {
+            Held::Text(text) => text.len(),
+            Held::List { items, .. } => items.iter().map(|item| item.len() + 16).sum(),
+            Held::Unset | Held::Unknown => 0,
+        };
+        self.expanded += size;
+        if matches!(held, Held::Text(_)) && size > self.text_limit() {
+            self.limited("expanded text");
+            return Held::Unknown;
+        }
+        held
     }
 
     fn held(&mut self, parameter: &Parameter) -> Held {
@@ -721,8 +753,11 @@ fn keep_prefix(text: &str, operator: &str) -> String {
     }
 }
 
+/// The cost of a field.
+const EXPANDED_FIELD: usize = 100;
+
 /// Steps that all patterns of a command may take against the texts that they cut.
-const PATTERN_WORK: usize = 4_000_000;
+const PATTERN_WORK: usize = 1_000_000;
 
 fn boundaries(text: &str) -> Vec<usize> {
     text.char_indices().map(|(i, _)| i).chain([text.len()]).collect()

@@ -1,5 +1,7 @@
 //! What programs print, where that follows from their arguments and input alone.
 
+use std::io::Read as _;
+
 use base64::Engine as _;
 
 use super::text::{FETCHED, SECRET, STAR, TOKEN, UNKNOWN, decoded, escapes, has_unknown, inert, is_known, taint};
@@ -37,6 +39,12 @@ pub(crate) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
             text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect()
         }),
         "tr" => translate(args, input.as_deref()),
+        // Text stays what it is on its way through compression and back.
+        "gzip" | "bzip2" | "xz" | "zstd" | "lz4" | "pigz" | "bunzip2" | "unxz" | "unzstd" | "lzma"
+            if input.as_deref().is_some_and(is_known) && args.iter().all(|arg| arg.starts_with('-')) =>
+        {
+            input.as_deref().unwrap_or_default().to_owned()
+        }
         "cut" | "sed" | "awk" | "gawk" | "mawk" | "grep" | "egrep" | "jq" | "xargs" | "wc" | "gzip" | "bzip2"
         | "xz" | "zstd" | "od" | "hexdump" | "strings" | "gpg" | "age" | "tar" | "zip" | "split" | "column"
         | "paste" | "perl" | "python3" | "uuencode" => through(walker, name, args, input.as_deref()),
@@ -63,6 +71,8 @@ pub(crate) fn output(walker: &mut Walker<'_>, name: &str, args: &[String]) -> St
         "pgrep" | "pidof" | "ps" if kill::looks_for_keeper(name, args) => {
             format!("{}\n", super::text::KEEPER)
         }
+        // Whatever a user runs is what kill(1) means by -1.
+        "pgrep" if matches!(args, [option, user] if option == "-u" && kill::is_own(walker, user)) => "-1\n".to_owned(),
         "seq" | "nproc" | "id" | "date" | "hostname" | "uname" | "wc1" | "pgrep" | "pidof" | "stat" | "uuidgen"
         | "sha256sum" => format!("{TOKEN}\n"),
         "find" | "fd" | "fdfind" | "ls" => listing(walker, name, args),
@@ -280,12 +290,30 @@ fn decode(walker: &Walker<'_>, name: &str, args: &[String], input: Option<&str>)
 pub(crate) fn from_base64(text: &str) -> Option<String> {
     let plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '=').collect();
     let standard = plain.replace('-', "+").replace('_', "/");
-    base64::engine::general_purpose::STANDARD_NO_PAD.decode(standard).ok().map(|bytes| decoded(&bytes))
+    base64::engine::general_purpose::STANDARD_NO_PAD.decode(standard).ok().map(|bytes| text_of(&bytes))
+}
+
+/// Bytes that compressed text may become.
+const UNCOMPRESSED: u64 = 1 << 20;
+
+/// The text in bytes that gzip made, where they are such: whoever reads them will take them apart again.
+fn uncompressed(bytes: &[u8]) -> Option<Vec<u8>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return None;
+    }
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(bytes).take(UNCOMPRESSED).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+/// Decoded bytes as text.
+fn text_of(bytes: &[u8]) -> String {
+    decoded(uncompressed(bytes).as_deref().unwrap_or(bytes))
 }
 
 pub(crate) fn from_hex(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    hex::decode(digits).ok().map(|bytes| decoded(&bytes))
+    hex::decode(digits).ok().map(|bytes| text_of(&bytes))
 }
 
 fn hexadecimal(args: &[String], input: Option<&str>, walker: &Walker<'_>) -> String {

@@ -2,6 +2,8 @@
 //! glob, a part that cannot be known). Such characters in the input are replaced before anything is read, so a command
 //! cannot forge them.
 
+use std::str::Chars;
+
 /// An unquoted `*`.
 pub(crate) const STAR: char = '\u{10FFF0}';
 /// An unquoted `?`.
@@ -129,66 +131,65 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
 /// The same within so many steps, of which it takes what it uses; `None` where they are not enough.
 pub(crate) fn matches_within(pattern: &str, name: &str, work: &mut usize) -> Option<bool> {
     *work = work.checked_sub(pattern.len() + name.len())?;
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
-    while let Some(&c) = name.get(n) {
+    let (mut p, mut n) = (pattern.chars(), name.chars());
+    // After the last star, and where in the name what follows it was tried last.
+    let mut back: Option<(Chars<'_>, Chars<'_>)> = None;
+    loop {
+        let (here, at) = (p.clone(), n.clone());
+        let Some(c) = n.next() else { return Some(here.clone().all(|k| k == STAR || is_unknown(k))) };
         *work = work.checked_sub(1)?;
-        let step = match pattern.get(p) {
-            Some(&k) if k == STAR || is_unknown(k) => {
-                back = Some((p + 1, n));
-                p += 1;
+        let fits = match p.next() {
+            Some(k) if k == STAR || is_unknown(k) => {
+                back = Some((p.clone(), at.clone()));
+                n = at;
                 continue;
             }
-            Some(&ONE) => Some(1),
-            Some(&OPEN) => {
-                let rest = pattern.get(p..).unwrap_or_default();
-                *work = work.checked_sub(rest.iter().take_while(|k| **k != CLOSE).count())?;
-                class(rest, c)
+            Some(ONE) => true,
+            Some(OPEN) => {
+                *work = work.checked_sub(p.clone().take_while(|k| *k != CLOSE).count() + 1)?;
+                match class(p.as_str(), c) {
+                    Some(rest) => {
+                        p = rest.chars();
+                        true
+                    }
+                    None => false,
+                }
             }
-            Some(&k) if k == c => Some(1),
-            _ => None,
+            k => k == Some(c),
         };
-        match (step, back) {
-            (Some(len), _) => {
-                p += len;
-                n += 1;
-            }
-            (None, Some((bp, bn))) => {
-                p = bp;
-                n = bn + 1;
-                back = Some((bp, n));
-            }
-            (None, None) => return Some(false),
+        if fits {
+            continue;
         }
+        let Some((after, tried)) = &mut back else { return Some(false) };
+        tried.next();
+        (p, n) = (after.clone(), tried.clone());
     }
-    Some(pattern.get(p..).unwrap_or_default().iter().all(|&k| k == STAR || is_unknown(k)))
 }
 
-/// The pattern length of a bracket expression that matches `c`.
-fn class(pattern: &[char], c: char) -> Option<usize> {
-    let end = pattern.iter().skip(2).position(|&k| k == CLOSE).map_or(pattern.len(), |i| i + 2);
-    let mut body = pattern.get(1..end).unwrap_or_default();
-    let negated = matches!(body.first(), Some('!' | '^'));
-    if negated {
-        body = body.get(1..).unwrap_or_default();
-    }
-    let mut found = body.contains(&':');
-    let mut i = 0;
-    while let Some(&low) = body.get(i) {
-        match (body.get(i + 1), body.get(i + 2)) {
-            (Some('-'), Some(&high)) => {
+/// What follows a bracket expression, of which `body` is all but its `[`, where that matches `c`.
+fn class(body: &str, c: char) -> Option<&str> {
+    let first = body.chars().next().map_or(0, char::len_utf8);
+    let end = body.get(first..).and_then(|rest| rest.find(CLOSE)).map(|end| first + end);
+    let (body, rest) = match end {
+        Some(end) => (body.get(..end)?, body.get(end + CLOSE.len_utf8()..)?),
+        None => (body, ""),
+    };
+    let negated = body.starts_with(['!', '^']);
+    let body = if negated { body.get(1..)? } else { body };
+    // A named class (`[:alpha:]`) is not read closely.
+    let mut found = body.contains(':');
+    let mut chars = body.chars();
+    while let Some(low) = chars.next() {
+        let mut ahead = chars.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(high)) => {
                 found |= low <= c && c <= high;
-                i += 3;
+                chars = ahead;
             }
-            _ => {
-                found |= low == c;
-                i += 1;
-            }
+            _ => found |= low == c,
         }
     }
-    (found != negated).then_some(end + 1)
+    (found != negated).then_some(rest)
 }
 
 /// The text of `$'...'` (bash(1), QUOTING).

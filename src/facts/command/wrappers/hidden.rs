@@ -9,6 +9,9 @@ use crate::facts::command::wrappers;
 const STARTS: usize = 4;
 const GUESSES: usize = 200;
 
+/// The cost of keeping one thing that is known, to go back to it.
+const KEPT: usize = 60;
+
 /// Options by which programs take a command line.
 const TEXTS: &[&str] = &[
     "-c",
@@ -36,11 +39,7 @@ impl Walker<'_> {
             self.subshell(|walker| walker.exec_texts(argv));
         }
         // What is less sure to be a command counts only where it would be refused.
-        let runs = |name: &str| {
-            self.guard.has_program(name)
-                || wrappers::names().any(|wrapper| wrapper == name)
-                || shells::NAMES.contains(&name)
-        };
+        let runs = |name: &str| self.guard.has_program(name) || wrappers::has(name) || shells::NAMES.contains(&name);
         let starts: Vec<usize> = args
             .iter()
             .enumerate()
@@ -75,6 +74,7 @@ impl Walker<'_> {
             return;
         }
         self.guesses += 1;
+        self.spend(KEPT * (self.notes.size() + self.files.len()));
         let before = self.notes.clone();
         let files = self.files.clone();
         self.subshell(run);

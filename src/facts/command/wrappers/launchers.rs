@@ -51,9 +51,30 @@ pub(crate) const TAR_LONG: &[&str] = &[
     "rmt-command",
 ];
 
+/// Its short options with a value.
+pub(crate) const TAR_SHORT: &str = "fCTXIbgKNVFHL";
+
+/// The arguments of tar(1) with an option each. Its first one may be a cluster without a dash, whose values follow in the
+/// order of its letters.
+pub(crate) fn tar_arguments(args: &[String]) -> Vec<String> {
+    let Some((cluster, rest)) = args.split_first().filter(|(first, _)| !first.starts_with('-')) else {
+        return args.to_vec();
+    };
+    let mut values = rest.iter();
+    let mut out = Vec::new();
+    for letter in cluster.chars() {
+        out.push(format!("-{letter}"));
+        if TAR_SHORT.contains(letter) {
+            out.extend(values.next().cloned());
+        }
+    }
+    out.extend(values.cloned());
+    out
+}
+
 #[rustfmt::skip]
 const LAUNCHERS: &[Launcher] = &[
-    options(&["tar", "gtar", "bsdtar"], "fCTXIbgKNVFHL", TAR_LONG, &["I", "F", "to-command", "use-compress-program", "info-script", "new-volume-script", "rsh-command", "rmt-command"]),
+    options(&["tar", "gtar", "bsdtar"], TAR_SHORT, TAR_LONG, &["I", "F", "to-command", "use-compress-program", "info-script", "new-volume-script", "rsh-command", "rmt-command"]),
     options(&["cpio", "rmt"], "EFHCDRIO", &["rsh-command", "file"], &["rsh-command"]),
     options(&["rsync"], "efBTM", &["rsh", "exclude", "include", "files-from", "exclude-from", "rsync-path", "filter", "log-file", "port", "bwlimit", "temp-dir", "backup-dir", "!backup"], &["e", "rsh", "rsync-path"]),
     options(&["rdiff-backup", "unison", "duplicity"], "", &["remote-schema", "rsh", "sshcmd", "ssh-options"], &["remote-schema", "rsh", "sshcmd"]),
@@ -80,7 +101,7 @@ const LAUNCHERS: &[Launcher] = &[
     options(&["gcloud"], "", &["command", "zone", "project", "ssh-flag", "region"], &["command"]),
     options(&["fly", "flyctl", "railway", "render"], "Ca", &["command", "app"], &["C", "command"]),
     options(&["az"], "gn", &["scripts", "resource-group", "name", "command-id"], &["scripts"]),
-    options(&["ansible", "ansible-console"], "maiubfeMtl", &["args", "module-name", "inventory", "user"], &["a", "args"]),
+    options(&["ansible", "ansible-console"], "maiufeMtlTBPc", &["args", "module-name", "inventory", "user"], &["a", "args"]),
     options(&["pandoc"], "FLofrtVMH", &["filter", "output", "from", "to"], &["F", "filter"]),
     options(&["svn", "svnadmin"], "mrF", &["editor-cmd", "diff-cmd", "diff3-cmd", "config-option", "message"], &["editor-cmd", "diff-cmd", "diff3-cmd"]),
     options(&["hg"], "emRru", &["ssh", "config", "remotecmd", "message", "tool"], &["e", "ssh", "remotecmd"]),
@@ -94,6 +115,8 @@ const LAUNCHERS: &[Launcher] = &[
 
 /// Runs what options of a program run.
 pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) {
+    let spread = matches!(name, "tar" | "gtar" | "bsdtar").then(|| tar_arguments(args));
+    let args = spread.as_deref().unwrap_or(args);
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.names.contains(&name)) {
         let options = Options::read(args, launcher.short, launcher.long);
         let mut texts = super::wrapper_table::Wrapper::values(&options, launcher.runs);
@@ -104,7 +127,7 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) {
     }
     match name {
         "tar" | "gtar" | "bsdtar" => {
-            for action in Options::read(args, "f", TAR_LONG).long_values("checkpoint-action") {
+            for action in Options::read(args, TAR_SHORT, TAR_LONG).long_values("checkpoint-action") {
                 if let Some(text) = action.strip_prefix("exec=") {
                     walker.subshell(|walker| walker.run_text(text));
                 }

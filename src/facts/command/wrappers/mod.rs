@@ -45,10 +45,17 @@ fn is_loader(name: &str) -> bool {
     name == "ld.so" || ((name.starts_with("ld-linux") || name.starts_with("ld-musl")) && name.contains(".so"))
 }
 
+/// Wrappers that are in no table.
+const OTHERS: &[&str] =
+    &["env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen"];
+
 /// The names of all wrappers.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    wrapper_table::names()
-        .chain(["env", "su", "runuser", "xargs", "parallel", "ssh", "docker", "podman", "chroot", "tmux", "screen"])
+    wrapper_table::names().chain(OTHERS.iter().copied())
+}
+
+pub(crate) fn has(name: &str) -> bool {
+    wrapper_table::has(name) || OTHERS.contains(&name)
 }
 
 /// Runs what a wrapper runs; `None` where the program is none.
@@ -506,6 +513,9 @@ fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &s
         walker.limited("words");
     }
     for word in words.iter().take(most.max(1)) {
+        if walker.exhausted() {
+            break;
+        }
         let argv = argv.iter().map(|arg| fill(walker, arg, mark, word)).collect();
         printed.push_str(&walker.subshell(|walker| {
             walker.env.stdin = None;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::exec_or_text;
 use super::options::{Options, command_after, shell_words};
 use crate::facts::command::effects::target;
+use crate::facts::command::effects::target::{Kind, Kinds};
 use crate::facts::command::shell::walk::Walker;
 use crate::facts::command::words::text;
 use crate::facts::command::words::text::UNKNOWN;
@@ -269,10 +270,14 @@ fn container(walker: &mut Walker<'_>, name: &str, args: &[String]) -> String {
         argv.splice(0..0, shell_words(entrypoint));
     }
     let health: Vec<String> = options.long_values("health-cmd");
+    let mut mounts = mounts(walker, &options);
+    let private = Kinds::of(Kind::Home).and(Kind::Credential);
+    if mounts.iter().any(|(_, outside)| !outside.is_empty() && walker.kinds_of(outside).meets(private)) {
+        walker.event("mount-host");
+    }
     if argv.is_empty() && health.is_empty() {
         return UNKNOWN.to_string();
     }
-    let mut mounts = mounts(walker, &options);
     if kubernetes && word == "debug" && own.iter().any(|arg| arg.starts_with("node/") || arg.starts_with("nodes/")) {
         // A debugging pod of a node has the node's files there.
         mounts.push(("/host".to_owned(), "/".to_owned()));

@@ -129,6 +129,9 @@ fn read_arguments(walker: &mut Walker<'_>, args: &[String]) -> Script {
 
 /// A shell that reads its commands from standard input.
 pub(crate) fn stdin(walker: &mut Walker<'_>) -> String {
+    if let Some(printed) = walker.run_input(|walker, text| walker.run_text(text)) {
+        return printed;
+    }
     let Some(text) = walker.env.stdin.take() else { return String::new() };
     walker.run_text(&text)
 }
@@ -151,6 +154,9 @@ fn file(walker: &mut Walker<'_>, path: &str) -> String {
         walker.run_text(text)
     };
     if names::descriptor(path).is_some() {
+        if let Some(printed) = walker.run_substituted(&target, run) {
+            return printed;
+        }
         let text = walker.content(&target);
         return run(walker, &text);
     }

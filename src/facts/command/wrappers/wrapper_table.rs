@@ -1,6 +1,9 @@
 //! The wrappers: programs that run the command in their arguments, with the exact arity of their own options. An option
 //! too many hides a command, one too few invents one. Sources: the programs' manual pages and `--help`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::options::{Options, command_after};
 
 /// What a wrapper makes of what follows its own arguments.
@@ -86,10 +89,7 @@ impl Wrapper {
 
     /// The wrapper of this name that these arguments make one.
     pub fn of<'a>(name: &str, args: &'a [String]) -> Option<(&'static Wrapper, &'a [String])> {
-        WRAPPERS
-            .iter()
-            .filter(|wrapper| wrapper.names.contains(&name))
-            .find_map(|wrapper| Some((wrapper, wrapper.after_verb(args)?)))
+        BY_NAME.get(name)?.iter().find_map(|wrapper| Some((*wrapper, wrapper.after_verb(args)?)))
     }
 
     /// The arguments after the subcommand; all of them where it has none.
@@ -129,6 +129,21 @@ impl Wrapper {
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     WRAPPERS.iter().flat_map(|wrapper| wrapper.names).copied()
 }
+
+pub(crate) fn has(name: &str) -> bool {
+    BY_NAME.contains_key(name)
+}
+
+/// The wrappers of each name, in the order of the table.
+static BY_NAME: LazyLock<HashMap<&str, Vec<&Wrapper>>> = LazyLock::new(|| {
+    let mut found: HashMap<&str, Vec<&Wrapper>> = HashMap::new();
+    for wrapper in WRAPPERS {
+        for name in wrapper.names {
+            found.entry(name).or_default().push(wrapper);
+        }
+    }
+    found
+});
 
 const SUDO: &[&str] = &[
     "user",
