@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_words_can_countsis_covered() {
+    fn what_the_words_can_become_is_covered() {
         for (script, argv) in [
             ("pa b c", &["pa", "b", "c"][..]),
             ("pa *.txt c", &["pa", "a.txt", "b.txt", "c"]),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_cannot_countsis_not() {
+    fn what_they_cannot_become_is_not() {
         for (script, argv) in [
             ("pa b", &["pa", "c"][..]),
             ("pa b", &["pa"]),

@@ -660,6 +660,13 @@ fn windows(text: &str) -> Option<Target> {
     Some(Target { path: text.to_owned(), kinds, contents: false })
 }
 
+/// A path with a drive as Windows writes it; others there start at a variable or a device.
+fn on_drive(path: &str) -> Option<String> {
+    let (drive, rest) = path.split_once(':').filter(|(drive, _)| drive.len() == 1)?;
+    let fixed = rest.split(['/', '\\']).filter(|part| !part.is_empty()).take_while(|part| !has_glob(part));
+    Some(format!("{drive}:\\{}", fixed.collect::<Vec<_>>().join("\\")))
+}
+
 /// The host path behind a path inside a container.
 fn through_mount(mounts: &[(String, String)], path: &str) -> Option<String> {
     mounts.iter().filter(|(inside, _)| !inside.is_empty()).find_map(|(inside, outside)| {
@@ -677,6 +684,9 @@ impl Target {
     pub fn name(&self) -> Option<String> {
         if self.path.is_empty() || has_unknown(&self.path) || self.kinds.has(Kind::Container) {
             return None;
+        }
+        if !self.path.starts_with('/') {
+            return on_drive(&self.path);
         }
         if has_glob(&self.path) {
             // The directory that the pattern starts in.
