@@ -72,11 +72,14 @@ impl Walker<'_> {
 
     /// A substitution whose branches print different lines gives one of them.
     pub(crate) fn note_choice(&mut self, key: String, list: &List, text: &str) {
-        if !text.contains('\n') || !is_known(text) || self.choices.len() >= CHOICES || !self.chooses(list, 0) {
-            return;
+        if text.contains('\n') && is_known(text) && self.chooses(list, 0) {
+            self.add_choice(key, text.lines().map(str::to_owned).collect());
         }
-        let texts: Vec<String> = text.lines().map(str::to_owned).collect();
-        if texts.len() <= CHOICES {
+    }
+
+    /// What is found under a key where the command at hand runs again.
+    pub(crate) fn add_choice(&mut self, key: String, texts: Vec<String>) {
+        if self.choices.len() < CHOICES && texts.len() <= CHOICES {
             self.choices.push((key, texts));
         }
     }

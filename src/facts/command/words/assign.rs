@@ -8,6 +8,9 @@ use crate::facts::command::shell::attributes::place_of_item;
 use crate::facts::command::shell::env::Value;
 use crate::facts::command::shell::walk::Walker;
 
+/// Of so many items it is followed which of them gets a value, where its index is unknown.
+const FOLLOWED_ITEMS: usize = 4;
+
 impl Walker<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment) {
         self.steps += 1;
@@ -117,14 +120,39 @@ impl Walker<'_> {
             Some(old) => self.appended(name, old, &value),
             None => self.valued(name, value),
         };
-        let any = !keys && index.parse::<i64>().is_err() && !index.starts_with(UNKNOWN);
-        if any && let Some(Value::Array(items)) = self.env.get(name).filter(|_| !append) {
-            // Any of its items may be the one.
-            let items = items.iter().map(|(key, _)| (key.clone(), value.clone())).collect();
-            let mut env = self.env.clone();
-            self.add_alternative(&mut env, name, Value::Array(items));
-            self.env = env;
+        let any = !keys && index.parse::<i64>().is_err();
+        if any {
+            self.any_item_is(name, &value, append);
         }
+        self.put_item(name, index, value);
+    }
+
+    /// Any item of an array may be the one that gets a value.
+    fn any_item_is(&mut self, name: &str, value: &str, append: bool) {
+        let Some(Value::Array(items)) = self.env.get(name).cloned() else { return };
+        let with = |at: &dyn Fn(usize) -> bool| {
+            let given = |(place, (key, old)): (usize, &(String, String))| match (at(place), append) {
+                (false, _) => (key.clone(), old.clone()),
+                (true, false) => (key.clone(), value.to_owned()),
+                (true, true) => (key.clone(), format!("{old}{value}")),
+            };
+            Value::Array(items.iter().enumerate().map(given).collect())
+        };
+        let values: Vec<Value> = match items.len() {
+            0..=FOLLOWED_ITEMS => (0..items.len()).map(|chosen| with(&|at| at == chosen)).collect(),
+            _ => vec![with(&|_| true)],
+        };
+        self.steps += values.len() * (1 + items.len() / 16);
+        let mut env = self.env.clone();
+        for value in values {
+            self.add_alternative(&mut env, name, value);
+        }
+        self.env = env;
+    }
+
+    /// Sets the item with an index that is a number, or anything as it is.
+    fn put_item(&mut self, name: &str, index: String, value: String) {
+        let keys = self.env.attributes_of(name).keys;
         let most = self.limits.words;
         let Some(Value::Array(items)) = Rc::make_mut(&mut self.env.variables).get_mut(name) else { return };
         self.expanded += value.len();
@@ -232,12 +260,18 @@ impl Walker<'_> {
         let mut next = items.iter().filter_map(|(key, _)| key.parse::<i64>().ok()).max().map_or(0, |last| last + 1);
         self.env.set(name, Value::Array(items));
         for (key, value) in given {
+            let open = has_glob(&value);
             let index = match key {
                 Some(key) => self.index_of(name, &key),
-                None if after_glob => format!("{UNKNOWN}{next}"),
+                None if after_glob => {
+                    let value = self.valued(name, value);
+                    self.put_item(name, format!("{UNKNOWN}{next}"), value);
+                    next = next.saturating_add(1);
+                    continue;
+                }
                 None => next.to_string(),
             };
-            after_glob |= has_glob(&value);
+            after_glob |= open;
             next = index.parse::<i64>().unwrap_or(next).saturating_add(1);
             self.assign_item(name, index, value, false);
         }

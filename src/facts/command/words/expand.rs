@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::braces;
 use super::text::{
-    CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_glob, has_unknown, inert, is_known, is_unknown,
+    CLOSE, MAYBE, ONE, OPEN, TOKEN, UNKNOWN, ansi_c, glob_char, has_glob, has_unknown, inert, is_known, is_unknown,
     matches_within, taint,
 };
 use crate::facts::command::grammar::syntax::{Parameter, Part, Span, Word};
@@ -391,7 +391,10 @@ impl Walker<'_> {
         else {
             return Some(held);
         };
-        let absent = self.is_absent(parameter, &held);
+        let mut absent = self.is_absent(parameter, &held);
+        if operator == "+" && absent.is_none() {
+            absent = Some(self.chosen_absence(word));
+        }
         if absent == Some(operator == "+") {
             return Some(if operator == "+" { Held::Unset } else { held });
         }
@@ -405,6 +408,16 @@ impl Walker<'_> {
         self.parts(&word.parts, quoted, !quoted, out);
         out.inside = outer;
         None
+    }
+
+    /// Whether a variable of which nobody knows is taken for absent: the command runs again with the other answer.
+    fn chosen_absence(&mut self, word: &Word) -> bool {
+        let key = format!(" {word:p}");
+        if self.forced > 0 && self.env.variables.contains_key(&key) {
+            return true;
+        }
+        self.add_choice(key, vec![String::new()]);
+        false
     }
 
     fn is_absent(&self, parameter: &Parameter, held: &Held) -> Option<bool> {
@@ -725,7 +738,7 @@ pub(crate) fn names_joined(text: String) -> String {
 /// Whether an operator gives for a pattern what it gives for all that the pattern matches: it changes letters, or cuts
 /// where the pattern is text, or anything.
 fn keeps_names(text: &str, operator: &str) -> bool {
-    let open = |c: Option<char>| c.is_some_and(|c| matches!(c, super::text::ONE | OPEN | CLOSE));
+    let open = |c: Option<char>| c.is_some_and(|c| matches!(c, ONE | OPEN | CLOSE));
     match operator {
         "^^" | ",," => !text.contains(OPEN),
         "#" | "##" => !open(text.chars().next()),
@@ -818,14 +831,16 @@ fn replace(
             _ => text.replacen(pattern, replacement, 1),
         });
     }
-    if pattern.contains(STAR) || pattern.chars().any(is_unknown) {
+    // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
+    let bracket = pattern.starts_with(OPEN) && pattern.find(CLOSE).is_some_and(|at| at + CLOSE.len_utf8() == pattern.len());
+    let one = (bracket || pattern.chars().eq([ONE])) && !pattern.chars().any(is_unknown);
+    if !one || matches!(operator, "/#" | "/%") {
         return replace_longest(text, pattern, replacement, operator, work);
     }
-    // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
     let mut out = String::with_capacity(text.len());
     let mut done = false;
     for c in text.chars() {
-        if !done && pattern != STAR.to_string() && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
+        if !done && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
             out.push_str(replacement);
             done = operator == "/";
             if out.len() > limit.saturating_mul(2) {
