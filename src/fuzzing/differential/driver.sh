@@ -5,7 +5,9 @@ FUNCNEST=6
 LC_ALL=C.UTF-8
 BASH_ARGV0=bash
 unset -v OLDPWD
-export PATH HOME
+# Of whom the home is, as the guard takes it.
+USER=h LOGNAME=h
+export PATH HOME USER LOGNAME
 exec 8<"$base/scripts" </dev/null >/dev/null 2>&1
 # Ends everything where no script began and no program started for a while. Nothing of it shows in `$!`.
 (

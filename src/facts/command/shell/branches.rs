@@ -1,7 +1,9 @@
 //! Compound commands that choose or repeat: `if`, `case`, `for`, `while`.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
+use super::directories::Stack;
 use super::env::{Env, Value};
 use super::flow::{Loop, Way};
 use super::walk::Walker;
@@ -193,6 +195,9 @@ impl Walker<'_> {
         }
         if self.env.cwd != start.cwd {
             self.env.cwd = UNKNOWN.to_string();
+        }
+        if self.env.stack != start.stack {
+            self.env.stack = Rc::new(Stack::unknown());
         }
     }
 

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::attributes::Attributes;
+use super::directories;
 use super::env::{POSITIONAL, Value};
-use super::flow::{Moved, Way};
+use super::flow::Way;
 use super::names;
 use super::read;
 use super::walk::Walker;
@@ -19,9 +20,6 @@ use crate::facts::command::words::text::{UNKNOWN, has_glob, has_unknown, inert, 
 use crate::facts::command::wrappers::options::Options;
 use crate::facts::path::Access;
 
-/// Longer paths cannot be entered (`PATH_MAX` in limits.h).
-const PATH_MAX: usize = 4096;
-
 /// Runs a builtin; `None` where the name is none, or one that is judged like a program.
 pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
     match name {
@@ -30,19 +28,20 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             Some(String::new())
         }
         "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask" | "getopts" | "enable" | "bind" | "complete"
-        | "compgen" | "compopt" | "disown" | "suspend" | "dirs" | "hash" | "caller" | "ulimit" => {
+        | "compgen" | "compopt" | "disown" | "suspend" | "hash" | "caller" | "ulimit" => {
             if name == "shift" {
                 shift(walker, args);
             }
             names::run(walker, name, args);
             Some(String::new())
         }
-        "cd" | "pushd" => {
-            change_directory(walker, args);
-            Some(String::new())
-        }
-        "popd" => {
-            walker.env.cwd = walker.env.old_cwd.take().unwrap_or_else(|| UNKNOWN.to_string());
+        "cd" | "pushd" | "popd" | "dirs" => {
+            match name {
+                "cd" => directories::change(walker, args),
+                "pushd" => directories::push(walker, args),
+                "popd" => directories::pop(walker, args),
+                _ => return Some(directories::list(walker, args)),
+            }
             Some(String::new())
         }
         "pwd" => Some(format!("{}\n", walker.env.cwd)),
@@ -103,7 +102,10 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             Some(String::new())
         }
         "command" => command(walker, args),
-        "builtin" => Some(walker.exec_texts(args.to_vec())),
+        "builtin" => {
+            walker.past_functions = true;
+            Some(walker.exec_texts(args.to_vec()))
+        }
         "exec" => {
             let options = Options::read(args, "a", &[]);
             let argv = options.operands_from_first(args);
@@ -223,81 +225,6 @@ fn unset(walker: &mut Walker<'_>, args: &[String]) {
     }
 }
 
-fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
-    let operands = args.iter().filter(|arg| !arg.starts_with('-') || *arg == "-");
-    if operands.count() > 1 && args.iter().all(|arg| is_known(arg)) {
-        // Too many: it does not move.
-        walker.status = Some(false);
-        return;
-    }
-    let operand = args.iter().find(|arg| !arg.starts_with('-') || *arg == "-");
-    let destination = match operand.map(String::as_str) {
-        None => walker.home(),
-        Some("-") => match walker.env.get("OLDPWD") {
-            Some(Value::Text(text)) => text.clone(),
-            _ => walker.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
-        },
-        Some(path) => path.to_owned(),
-    };
-    let others = std::mem::take(&mut walker.env.other_cwds);
-    let (target, sure) = enter(walker, &destination);
-    let searched = in_cdpath(walker, &destination);
-    let old = std::mem::replace(&mut walker.env.cwd, target);
-    if !destination.starts_with('/') {
-        for other in &others {
-            let here = std::mem::replace(&mut walker.env.cwd, other.clone());
-            let (reached, _) = enter(walker, &destination);
-            walker.env.cwd = here;
-            walker.env.may_be_in(reached);
-        }
-    }
-    for reached in searched {
-        walker.env.may_be_in(reached);
-    }
-    if !sure {
-        let reached = walker.env.other_cwds.clone();
-        walker.moved = Some(Moved { cwd: old.clone(), others: others.clone(), reached });
-        walker.env.may_be_in(old.clone());
-        for other in others {
-            walker.env.may_be_in(other);
-        }
-    }
-    walker.status = sure.then_some(true);
-    walker.env.old_cwd = Some(old.clone());
-    walker.env.set_text("OLDPWD", old);
-}
-
-/// Where `CDPATH` may lead.
-fn in_cdpath(walker: &Walker<'_>, destination: &str) -> Vec<String> {
-    let first = destination.split('/').next().unwrap_or_default();
-    match walker.env.get("CDPATH") {
-        Some(Value::Text(places)) if !matches!(first, "" | "." | "..") => {
-            let places = places.split(':').filter(|place| !place.is_empty() && *place != ".").take(8);
-            places.map(|place| enter(walker, &format!("{place}/{destination}")).0).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Where `cd` leads to, and whether it can be relied on to get there.
-fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
-    let target = walker.target(destination);
-    // What is unknown after a dot may lead up.
-    let dots = |part: &str| {
-        has_unknown(part) && part.starts_with('.') && part.chars().all(|c| c == '.' || text::is_unknown(c))
-    };
-    if destination.split('/').any(dots) {
-        return (UNKNOWN.to_string(), false);
-    }
-    if target.path.is_empty() || target.path.len() > PATH_MAX {
-        return (UNKNOWN.to_string(), false);
-    }
-    // Places that are always there.
-    let sure =
-        target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
-    (target.path, sure)
-}
-
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
     if args.is_empty() {
         // It prints every variable.
@@ -390,10 +317,8 @@ fn command(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
             _ => break,
         }
     }
-    let functions = std::mem::take(&mut walker.env.functions);
-    let printed = walker.exec_texts(rest.to_vec());
-    walker.env.functions = functions;
-    Some(printed)
+    walker.past_functions = true;
+    Some(walker.exec_texts(rest.to_vec()))
 }
 
 impl Walker<'_> {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::attributes::Attributes;
+use super::directories::Stack;
 use crate::facts::command::grammar::syntax::Command;
 use crate::facts::command::words::text::UNKNOWN;
 use crate::facts::command::scripts::input::Files;
@@ -26,6 +27,8 @@ pub(crate) struct Env {
     /// Where the shell may be instead: a `cd` may have failed, or not have run.
     pub other_cwds: Vec<String>,
     pub old_cwd: Option<String>,
+    /// The directories of `pushd`.
+    pub stack: Rc<Stack>,
     /// `None` in the outermost script, whose parameters nobody knows.
     pub positional: Option<Rc<Vec<String>>>,
     /// What standard input holds, where that is known to be redirected.
@@ -83,6 +86,7 @@ impl Env {
             cwd,
             other_cwds: Vec::new(),
             old_cwd: None,
+            stack: Rc::default(),
             positional: None,
             stdin: None,
             input: None,
@@ -148,6 +152,7 @@ impl Env {
         }
         self.cwd == other.cwd
             && self.other_cwds == other.other_cwds
+            && equal(&self.stack, &other.stack)
             && self.stdin == other.stdin
             && self.positional == other.positional
             && self.traps == other.traps
@@ -161,6 +166,9 @@ impl Env {
     pub fn join_rest(&mut self, other: &Env) {
         for cwd in std::iter::once(&other.cwd).chain(&other.other_cwds) {
             self.may_be_in(cwd.clone());
+        }
+        if !Rc::ptr_eq(&self.stack, &other.stack) && self.stack != other.stack {
+            Rc::make_mut(&mut self.stack).join(&other.stack);
         }
         if !Rc::ptr_eq(&self.functions, &other.functions) {
             self.join_functions(other);

@@ -244,9 +244,10 @@ impl Walker<'_> {
 
     fn exec_here(&mut self, argv: Vec<Field>) -> String {
         let mut argv = argv;
+        let past_functions = std::mem::take(&mut self.past_functions);
         let Some(head) = argv.first_mut() else { return String::new() };
         if !head.text.contains('/')
-            && !self.env.functions.contains_key(&head.text)
+            && (past_functions || !self.env.functions.contains_key(&head.text))
             && let Some(path) = self.in_path(&head.text)
         {
             head.text = path;
@@ -258,7 +259,7 @@ impl Walker<'_> {
             return self.unknown_program(&head.text, &args);
         };
         self.last = self.status.take();
-        match self.env.functions.get(&name).cloned() {
+        match self.env.functions.get(&name).filter(|_| !past_functions).cloned() {
             None => self.run_program(&name, &head.text, &args),
             Some(bodies) => {
                 self.site_is(SiteKind::Function);

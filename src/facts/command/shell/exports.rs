@@ -50,6 +50,7 @@ impl Walker<'_> {
         if !self.env.functions.is_empty() {
             Rc::make_mut(&mut self.env.functions).retain(|name, _| exported.contains(name));
         }
+        self.env.stack = Rc::default();
         self.env.aliases = Rc::default();
         self.env.attributes = Rc::default();
         self.env.references = Rc::default();

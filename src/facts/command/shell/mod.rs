@@ -3,6 +3,7 @@
 pub(super) mod attributes;
 pub(super) mod branches;
 pub(super) mod builtins;
+pub(super) mod directories;
 pub(super) mod env;
 pub(super) mod exec;
 pub(super) mod exports;

@@ -140,6 +140,8 @@ pub(crate) struct Walker<'a> {
     pub exits: Way,
     /// The command at hand, for findings.
     pub span: Span,
+    /// The next program is no function (`command`, `builtin`).
+    pub past_functions: bool,
     /// A tree walk gives the operands one by one: each call is part of a recursion.
     pub recursing: bool,
     /// The program at hand runs once for each of many things.
@@ -195,6 +197,7 @@ impl<'a> Walker<'a> {
             returns: Vec::new(),
             exits: Way::default(),
             span: 0..0,
+            past_functions: false,
             recursing: false,
             bulk: false,
             guesses: 0,

@@ -236,7 +236,7 @@ impl Walker<'_> {
                 vec![self.text(word)]
             } else {
                 let fields = self.expand(std::slice::from_ref(word));
-                if !keyed || fields.len() != 1 {
+                if !keyed || fields.len() != 1 || !fields.iter().all(|field| inert(&field.text).contains("]=")) {
                     given.extend(fields.into_iter().map(|field| (None, field.text)));
                     continue;
                 }

@@ -1,6 +1,7 @@
 //! Brace expansion (bash(1), Brace Expansion), which happens before every other expansion.
 
 use crate::facts::command::grammar::syntax::Part;
+use crate::facts::command::words::text::has_unknown;
 
 /// A word as single unquoted characters and parts, by their number, that braces cannot look into.
 #[derive(Clone, Copy)]
@@ -38,6 +39,13 @@ impl Budget {
 /// Characters that may be put together for one word, and what each costs.
 const UNITS: usize = 400_000;
 const UNIT: usize = 5;
+
+/// Whether unknown code may hold the other half of a brace in it: nobody knows how many words it is.
+pub(crate) fn are_open(parts: &[Part]) -> bool {
+    let texts = || parts.iter().filter_map(|part| if let Part::Literal(text) = part { Some(text) } else { None });
+    let count = |brace| texts().map(|text| text.matches(brace).count()).sum::<usize>();
+    texts().any(|text| has_unknown(text)) && count('{') != count('}')
+}
 
 /// The words that a word's braces give; `None` where there are none.
 pub(crate) fn expand(parts: &[Part], limit: usize) -> Option<Braces> {

@@ -139,6 +139,10 @@ impl Walker<'_> {
             out.push(Field { text: text.clone(), span: word.span.clone() });
             return;
         }
+        if braces::are_open(&word.parts) {
+            out.push(Field { text: UNKNOWN.to_string(), span: word.span.clone() });
+            return;
+        }
         let mut fields = self.fields(word.span.clone(), true);
         match braces::expand(&word.parts, self.limits.words) {
             None => self.parts(&word.parts, false, true, &mut fields),
@@ -311,6 +315,11 @@ impl Walker<'_> {
             "" => self.home(),
             "+" => self.env.cwd.clone(),
             "-" => self.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
+            _ if user.trim_start_matches(['+', '-']).parse::<usize>().is_ok() => match self.env.stack.is_empty() {
+                true if user.trim_start_matches(['+', '-']) == "0" => self.env.cwd.clone(),
+                true => return text,
+                false => UNKNOWN.to_string(),
+            },
             "root" => "/root".to_owned(),
             _ if has_unknown(user) => UNKNOWN.to_string(),
             _ if user.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -658,7 +667,9 @@ impl Walker<'_> {
         if has_unknown(text) {
             return keep_prefix(text, parameter.operator);
         }
-        if has_glob(text) && !keeps_names(text, parameter.operator) {
+        // What an unknown pattern cuts, nobody knows.
+        let cuts = matches!(parameter.operator, "#" | "##" | "%" | "%%" | "/" | "//" | "/#" | "/%");
+        if has_glob(text) && !keeps_names(text, parameter.operator) || cuts && has_unknown(argument) {
             return UNKNOWN.to_string();
         }
         match parameter.operator {
