@@ -410,12 +410,13 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
             walker.subshell(|walker| walker.exec_texts(argv))
         }
         _ => {
-            let groups = match (number('n', "max-args"), lines) {
+            let count = number('n', "max-args");
+            let groups = match (count, lines) {
                 (Some(count), None) => words.chunks(count).map(<[String]>::to_vec).collect(),
                 (_, Some(count)) => items.chunks(count).map(<[Vec<String>]>::concat).collect(),
                 _ => vec![words],
             };
-            each_group(walker, &argv, groups)
+            each_group(walker, &argv, groups, count)
         }
     };
     walker.bulk = outer;
@@ -425,8 +426,11 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
 /// How many calls of one `xargs` are told apart.
 const GROUPS: usize = 64;
 
+/// How many names of files that a pattern stands for are told apart in a group.
+const NAMES: usize = 3;
+
 /// Runs a command with each group of words. Where one of them is unknown, nobody knows where the groups end.
-fn each_group(walker: &mut Walker<'_>, argv: &[String], mut groups: Vec<Vec<String>>) -> String {
+fn each_group(walker: &mut Walker<'_>, argv: &[String], mut groups: Vec<Vec<String>>, count: Option<usize>) -> String {
     let open = groups.iter().flatten().any(|word| text::has_unknown(word));
     if groups.len() > GROUPS || open {
         groups = vec![groups.concat()];
@@ -435,9 +439,13 @@ fn each_group(walker: &mut Walker<'_>, argv: &[String], mut groups: Vec<Vec<Stri
         groups.push(Vec::new());
     }
     if groups.iter().flatten().any(|word| text::has_glob(word)) {
-        if groups.len() > 1 {
-            // Names with blanks in them are several, and the groups end elsewhere.
-            groups.push(vec![UNKNOWN.to_string()]);
+        // Names with blanks in them are several, and the groups end elsewhere.
+        match count {
+            Some(count) if count <= NAMES && !groups.iter().flatten().any(|word| word.contains('/')) => {
+                groups.extend((1..=count).map(|count| vec![text::TOKEN.to_string(); count]));
+            }
+            None if groups.len() <= 1 => {}
+            _ => groups.push(vec![UNKNOWN.to_string()]),
         }
         walker.notes.splits();
     }
