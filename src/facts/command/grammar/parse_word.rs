@@ -512,7 +512,8 @@ impl Parser<'_> {
         };
         // A pattern is alive in double quotes too: `"${x%.*}"`.
         let pattern = matches!(parameter.operator.as_bytes().first(), Some(b'#' | b'%' | b'/' | b'^' | b','));
-        let argument = if pattern { Quoting::Plain } else { quoting };
+        // An offset has quotes of its own.
+        let argument = if pattern || parameter.operator == ":" { Quoting::Plain } else { quoting };
         let start = self.pos;
         parameter.argument = Some(self.word_until_with(argument, stop, ansi && !pattern)?);
         let raw = self.text.get(start..self.pos).unwrap_or_default();

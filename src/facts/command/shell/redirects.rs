@@ -75,6 +75,11 @@ impl Walker<'_> {
     /// Where a redirect leads: the globs of its word are alive, and match one file.
     fn redirect_path(&mut self, word: &Word) -> String {
         match word.parts.as_slice() {
+            [Part::Literal(text)] if text.chars().all(is_unknown) => {
+                // Code that is unknown, and perhaps nothing: then the next word is the file.
+                self.notes.effect("unresolved");
+                text.clone()
+            }
             [Part::Literal(text)] if !text.contains(['~', '*', '?', '[']) => text.clone(),
             _ => {
                 let path = self.joined_pattern(word);

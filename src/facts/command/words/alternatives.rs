@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::text::{TOKEN, UNKNOWN, is_known};
 use crate::facts::command::effects::programs;
-use crate::facts::command::grammar::syntax::{Command, Kind, List, Word};
+use crate::facts::command::grammar::syntax::{Command, Kind, List, Redirect, Word};
 use crate::facts::command::shell::env::{Env, POSITIONAL, Value};
 use crate::facts::command::shell::flow::Way;
 use crate::facts::command::shell::walk::Walker;
@@ -33,8 +33,26 @@ impl Walker<'_> {
     pub(crate) fn each_alternative(&mut self, command: &Command) -> String {
         match &command.kind {
             Kind::Simple { .. } => self.each_value(|walker| walker.command_here(command)),
-            _ => self.command_here(command),
+            _ => {
+                let open = |redirect: &Redirect| redirect.target.get().is_some_and(|word| word.literal().is_none());
+                if !self.env.alternatives.is_empty() && command.redirects.iter().any(open) {
+                    self.other_redirects(&command.redirects);
+                }
+                self.command_here(command)
+            }
         }
+    }
+
+    /// Where the redirects of a compound command may lead.
+    fn other_redirects(&mut self, redirects: &[Redirect]) {
+        let before = self.env.clone();
+        let status = self.status;
+        self.each_value(|walker| {
+            walker.redirects(redirects);
+            String::new()
+        });
+        self.enter(before);
+        self.status = status;
     }
 
     /// Runs for all values of the variables that it reads, and for all that its substitutions may print; the states

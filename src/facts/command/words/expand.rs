@@ -313,7 +313,7 @@ impl Walker<'_> {
         }
         let home = match user {
             "" => self.home(),
-            "+" => self.env.cwd.clone(),
+            "+" => self.chosen_cwd(),
             "-" => self.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
             _ if user.trim_start_matches(['+', '-']).parse::<usize>().is_ok() => match self.env.stack.is_empty() {
                 true if user.trim_start_matches(['+', '-']) == "0" => self.env.cwd.clone(),
@@ -331,6 +331,21 @@ impl Walker<'_> {
         };
         out.push(&home);
         tail
+    }
+
+    /// The working directory. Where it may be another one, the command at hand runs again for each.
+    fn chosen_cwd(&mut self) -> String {
+        if self.env.other_cwds.is_empty() {
+            return self.env.cwd.clone();
+        }
+        let key = format!(" {}", self.env.cwd);
+        if self.forced > 0
+            && let Some(Value::Text(text)) = self.env.variables.get(&key)
+        {
+            return text.clone();
+        }
+        self.add_choice(key, self.env.other_cwds.clone());
+        self.env.cwd.clone()
     }
 
     pub(crate) fn home(&self) -> String {
@@ -542,6 +557,7 @@ impl Walker<'_> {
             (Some(Value::Array(items)), index) => item(items, index.unwrap_or("0")),
             (Some(Value::Text(text)), None | Some("0" | "@" | "*")) => Held::Text(text.clone()),
             (Some(Value::Text(_)), Some(_)) => Held::Unset,
+            (None, _) if name == "PWD" => Held::Text(self.chosen_cwd()),
             (None, _) => self.inherited(name),
         }
     }
@@ -550,7 +566,6 @@ impl Walker<'_> {
     fn inherited(&self, name: &str) -> Held {
         let text = match name {
             "HOME" => self.home(),
-            "PWD" => self.env.cwd.clone(),
             "OLDPWD" => match &self.env.old_cwd {
                 Some(cwd) => cwd.clone(),
                 None => return Held::Unknown,
