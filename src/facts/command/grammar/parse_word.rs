@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::parse::{Parser, Problem, Result};
 use super::syntax::{Parameter, Part, Word};
-use crate::facts::command::words::text::ansi_c;
+use crate::facts::command::words::text::{UNKNOWN, ansi_c};
 
 /// Which quotes are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,9 @@ impl Parser<'_> {
             out.literal.push('\\');
             out.literal.push(c);
         } else if quoting == Quoting::Plain {
-            out.push(Part::Quoted(c.to_string()));
+            // Within `$( )` some versions of bash make a blank of a tab in an array.
+            let blank = c == '\t' && self.arrays > 0 && self.closing > 0;
+            out.push(Part::Quoted(if blank { UNKNOWN } else { c }.to_string()));
         } else {
             out.literal.push(c);
         }
@@ -389,6 +391,13 @@ impl Parser<'_> {
 
     fn array(&mut self) -> Result<Vec<Word>> {
         self.eat("(");
+        self.arrays += 1;
+        let words = self.items();
+        self.arrays -= 1;
+        words
+    }
+
+    fn items(&mut self) -> Result<Vec<Word>> {
         let mut words = Vec::new();
         loop {
             self.newlines()?;
@@ -515,7 +524,21 @@ impl Parser<'_> {
         // An offset has quotes of its own.
         let argument = if pattern || parameter.operator == ":" { Quoting::Plain } else { quoting };
         let start = self.pos;
-        parameter.argument = Some(self.word_until_with(argument, stop, ansi && !pattern)?);
+        let mut word = self.word_until_with(argument, stop, ansi && !pattern)?;
+        // Single quotes are text there, and still keep a `}` from being the end.
+        while ansi
+            && argument != Quoting::Plain
+            && self.text.get(start..self.pos).is_some_and(|raw| raw.matches('\'').count() % 2 == 1)
+        {
+            parameter.operator = "?unknown";
+            let quoted = self.word_until(argument, |b| b == b'\'')?;
+            if !self.eat_raw(b'\'') {
+                return self.error("`'` is not closed");
+            }
+            let rest = self.word_until_with(argument, stop, true)?;
+            word.parts.extend(quoted.parts.into_iter().chain(rest.parts));
+        }
+        parameter.argument = Some(word);
         let raw = self.text.get(start..self.pos).unwrap_or_default();
         if ansi && !pattern && raw.contains(['{', '\'']) && is_odd(raw) {
             parameter.operator = "?unknown";

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::attributes::Attributes;
 use super::directories::Stack;
 use crate::facts::command::grammar::syntax::Command;
-use crate::facts::command::words::text::UNKNOWN;
 use crate::facts::command::scripts::input::Files;
+use crate::facts::command::words::text::UNKNOWN;
 
 /// The state that subshells copy. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -204,9 +204,13 @@ impl Walker<'_> {
         fields.done.into_iter().map(|field| field.text).chain(last).collect()
     }
 
-    /// A word as a pattern: its unquoted globs are alive. Of several words the first is it.
+    /// A word as a pattern: its unquoted globs are alive. What bash makes of several words depends on where they stand.
     pub(crate) fn pattern(&mut self, word: &Word) -> String {
-        finish(self.patterns(word).into_iter().next().unwrap_or_default())
+        match self.patterns(word).as_mut_slice() {
+            [] => String::new(),
+            [pattern] => finish(std::mem::take(pattern)),
+            _ => UNKNOWN.to_string(),
+        }
     }
 
     /// The same of all its words.
@@ -858,7 +862,8 @@ fn replace(
         });
     }
     // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
-    let bracket = pattern.starts_with(OPEN) && pattern.find(CLOSE).is_some_and(|at| at + CLOSE.len_utf8() == pattern.len());
+    let bracket =
+        pattern.starts_with(OPEN) && pattern.find(CLOSE).is_some_and(|at| at + CLOSE.len_utf8() == pattern.len());
     let one = (bracket || pattern.chars().eq([ONE])) && !pattern.chars().any(is_unknown);
     if !one || matches!(operator, "/#" | "/%") {
         return replace_longest(text, pattern, replacement, operator, work);

@@ -401,6 +401,9 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
         items.truncate(most);
     }
     let words: Vec<String> = items.iter().flatten().take(most).cloned().collect();
+    // Lines of an unknown text may be one item, where nothing else ends it.
+    let several = input.trim_end_matches('\n').contains('\n') && !input.contains('\0');
+    let whole = (null && several && !is_known(&input)).then(|| vec![vec![input.clone()]]);
     let outer = std::mem::replace(&mut walker.bulk, true);
     let printed = match (replace, options.values('J').first()) {
         (Some(mark), _) if !mark.is_empty() => replaced(walker, &argv, &words, &mark),
@@ -416,7 +419,8 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
                 (_, Some(count)) => items.chunks(count).map(<[Vec<String>]>::concat).collect(),
                 _ => vec![words],
             };
-            each_group(walker, &argv, groups, count)
+            let printed = each_group(walker, &argv, groups, count);
+            printed + &whole.map_or_else(String::new, |groups| each_group(walker, &argv, groups, None))
         }
     };
     walker.bulk = outer;
