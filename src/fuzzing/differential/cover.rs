@@ -67,7 +67,12 @@ fn at(site: &Site, started: &Started) -> bool {
 fn is_at(text: &Text, path: &str) -> bool {
     match text.known() {
         Some(known) => known.is_empty() || known == path,
-        None => *path == text.to_string() || element_match(&pieces(text), &path.chars().collect::<Vec<_>>()),
+        // An unknown last part may be none.
+        None => {
+            let pieces = pieces(text);
+            let is = |path: &str| element_match(&pieces, &path.chars().collect::<Vec<_>>());
+            *path == text.to_string() || is(path) || is(&format!("{path}/"))
+        }
     }
 }
 

@@ -211,6 +211,10 @@ impl Walker<'_> {
         }
         let rest = self.expand(rest);
         let tail: Vec<String> = rest.iter().map(|field| quote(&field.text)).collect();
+        if text.contains("<<") && text.contains('\n') {
+            // The document is what follows the command that it stands for.
+            self.notes.effect("unresolved");
+        }
         // It is not expanded in what it stands for.
         let own = Rc::make_mut(&mut self.env.aliases).remove(name);
         let printed = self.run_here(&format!("{text} {}", tail.join(" ")));

@@ -177,7 +177,13 @@ pub(crate) fn mapfile(walker: &mut Walker<'_>, args: &[String]) {
         callbacks(walker, &command, number('c'), text.is_some().then_some(items.as_slice()));
     }
     let value = if text.is_some() { Value::Array(items) } else { Value::Text(UNKNOWN.to_string()) };
-    walker.give(name, value);
+    // All that the array held before is gone.
+    walker.give(name, Value::Array(Vec::new()));
+    let name = walker.name_operand(name);
+    let name = walker.referred(&name);
+    if !walker.env.attributes_of(&name).readonly {
+        walker.env.set(&name, value);
+    }
 }
 
 /// `-C command`: it is given the index and the line.

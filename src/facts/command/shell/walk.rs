@@ -140,6 +140,8 @@ pub(crate) struct Walker<'a> {
     pub exits: Way,
     /// The command at hand, for findings.
     pub span: Span,
+    /// A word could not be expanded, perhaps: then its command did not run.
+    pub broken: bool,
     /// The next program is no function (`command`, `builtin`).
     pub past_functions: bool,
     /// A tree walk gives the operands one by one: each call is part of a recursion.
@@ -197,6 +199,7 @@ impl<'a> Walker<'a> {
             returns: Vec::new(),
             exits: Way::default(),
             span: 0..0,
+            broken: false,
             past_functions: false,
             recursing: false,
             bulk: false,
@@ -545,7 +548,8 @@ impl<'a> Walker<'a> {
         {
             return text.clone();
         }
-        let text = self
+        let outer = std::mem::take(&mut self.broken);
+        let mut text = self
             .deeper(|walker| {
                 walker.subshell(|walker| match only_redirect(list) {
                     // `$(< file)` is the file.
@@ -557,6 +561,9 @@ impl<'a> Walker<'a> {
                 })
             })
             .unwrap_or_else(|| UNKNOWN.to_string());
+        if std::mem::replace(&mut self.broken, outer) && !text.is_empty() {
+            text = UNKNOWN.to_string();
+        }
         let text = text.trim_end_matches('\n');
         self.note_choice(key, list, text);
         self.bounded(text.to_owned())

@@ -318,6 +318,8 @@ impl Walker<'_> {
         let home = match user {
             "" => self.home(),
             "+" => self.chosen_cwd(),
+            // Where no `cd` worked it is text.
+            "-" if !self.env.other_cwds.is_empty() => UNKNOWN.to_string(),
             "-" => self.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
             _ if user.trim_start_matches(['+', '-']).parse::<usize>().is_ok() => match self.env.stack.is_empty() {
                 true if user.trim_start_matches(['+', '-']) == "0" => self.env.cwd.clone(),
@@ -554,6 +556,8 @@ impl Walker<'_> {
             };
         }
         match (self.env.get(name), index) {
+            // No `cd` worked, perhaps.
+            _ if name == "OLDPWD" && !self.env.other_cwds.is_empty() => Held::Unknown,
             (Some(Value::Unset), _) => Held::Unset,
             (Some(Value::Array(items)), Some("@" | "*")) => {
                 Held::List { items: items.iter().map(|(_, value)| value.clone()).collect(), star: index == Some("*") }
@@ -602,6 +606,7 @@ impl Walker<'_> {
             "" => held,
             ":-" | "-" | ":=" | "=" | ":?" | "?" | ":+" | "+" => self.test_operator(parameter, held),
             "?unknown" => {
+                self.broken |= parameter.name.is_empty();
                 if let Some(word) = &parameter.argument {
                     self.text(word);
                 }
@@ -625,7 +630,10 @@ impl Walker<'_> {
         match parameter.operator.trim_start_matches(':') {
             "+" if wanted => Held::Text(argument),
             "+" => Held::Unset,
-            "?" => held,
+            "?" => {
+                self.broken |= absent != Some(false);
+                held
+            }
             operator if wanted => {
                 if operator == "=" {
                     self.env.set_text(&parameter.name, argument.clone());
@@ -725,7 +733,9 @@ impl Walker<'_> {
     /// Runs the commands inside an arithmetic expression; the value where it is simple.
     pub(crate) fn arithmetic(&mut self, word: &Word) -> String {
         let text = self.text(word);
-        self.arithmetic_text(&text)
+        let value = self.arithmetic_text(&text);
+        self.broken |= is_known(&text) && value.chars().eq([UNKNOWN]);
+        value
     }
 }
 
