@@ -540,7 +540,8 @@ impl Parser<'_> {
         }
         parameter.argument = Some(word);
         let raw = self.text.get(start..self.pos).unwrap_or_default();
-        if ansi && !pattern && raw.contains(['{', '\'']) && is_odd(raw) {
+        let braces = pattern && raw.contains("\"{") && raw.contains([',', '.']);
+        if ansi && (braces || !pattern && raw.contains(['{', '\'']) && is_odd(raw)) {
             parameter.operator = "?unknown";
         }
         if let Some(divider) = divider
@@ -558,7 +559,9 @@ fn is_odd(raw: &str) -> bool {
     let bytes = raw.as_bytes();
     let brace = |at: usize| bytes.get(at) == Some(&b'{') && (at == 0 || bytes.get(at - 1) != Some(&b'$'));
     let again = |coded: &str| ansi_c(coded.split('\'').next().unwrap_or_default()).contains(['`', '$', '\\', '"']);
-    (0..bytes.len()).any(brace) || raw.split("$'").skip(1).any(again)
+    // Quotes that are text, beside some that are not.
+    let mixed = || raw.contains("$'") && raw.matches('\'').count() > 2 * raw.matches("$'").count();
+    (0..bytes.len()).any(brace) || mixed() || raw.split("$'").skip(1).any(again)
 }
 
 fn inner_quoting(quoting: Quoting) -> Quoting {

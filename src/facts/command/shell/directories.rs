@@ -182,16 +182,16 @@ pub(crate) fn change(walker: &mut Walker<'_>, args: &[String]) {
     };
     let others = std::mem::take(&mut walker.env.other_cwds);
     let (target, sure) = enter(walker, &destination);
-    let searched = in_cdpath(walker, &destination);
-    let old = std::mem::replace(&mut walker.env.cwd, target);
+    let mut searched = in_cdpath(walker, &destination);
+    let old = walker.env.cwd.clone();
     if !destination.starts_with('/') {
         for other in &others {
-            let here = std::mem::replace(&mut walker.env.cwd, other.clone());
-            let (reached, _) = enter(walker, &destination);
-            walker.env.cwd = here;
-            walker.env.may_be_in(reached);
+            walker.env.cwd.clone_from(other);
+            searched.push(enter(walker, &destination).0);
+            searched.extend(in_cdpath(walker, &destination));
         }
     }
+    walker.env.cwd = target;
     for reached in searched {
         walker.env.may_be_in(reached);
     }

@@ -134,7 +134,7 @@ impl Walker<'_> {
 
     fn expand_word(&mut self, word: &Word, out: &mut Vec<Field>) {
         if let [Part::Literal(text)] = word.parts.as_slice()
-            && !text.contains(['~', '{', '*', '?', '[', ']', MAYBE])
+            && !text.contains(['~', '{', '}', '*', '?', '[', ']', MAYBE])
         {
             out.push(Field { text: text.clone(), span: word.span.clone() });
             return;
@@ -397,6 +397,9 @@ impl Walker<'_> {
                     }
                     if quoted {
                         out.push(item);
+                    } else if item.is_empty() && !out.separators.contains(|c: char| c.is_ascii_whitespace()) {
+                        // It stays or not, by what else separates.
+                        out.push(&UNKNOWN.to_string());
                     } else {
                         self.splits(item);
                         out.push_split(item);
