@@ -215,7 +215,7 @@ impl Walker<'_> {
 
     /// The value of an assignment: tildes count after each colon too.
     fn assigned_text(&mut self, word: &Word) -> String {
-        let text = self.text(word);
+        let text = self.text_of_names(word);
         if !text.contains(":~") {
             return text;
         }

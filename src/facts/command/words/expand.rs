@@ -182,8 +182,16 @@ impl Walker<'_> {
         }
     }
 
-    /// A word as one text: assignments, redirect targets, here-strings, `case` subjects.
+    /// A word as one text: redirect targets, here-strings, `case` subjects.
     pub(crate) fn text(&mut self, word: &Word) -> String {
+        match word.parts.as_slice() {
+            [Part::Literal(text)] if !text.contains(['~', MAYBE]) => text.clone(),
+            _ => inert(&self.text_of_names(word)),
+        }
+    }
+
+    /// The same for an assignment: names of files that a substitution printed are still any.
+    pub(crate) fn text_of_names(&mut self, word: &Word) -> String {
         if let [Part::Literal(text)] = word.parts.as_slice()
             && !text.contains(['~', MAYBE])
         {
@@ -193,7 +201,7 @@ impl Walker<'_> {
         self.parts(&word.parts, false, true, &mut fields);
         let text =
             fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect::<Vec<_>>().join(" ");
-        self.bounded(inert(&finish(text)))
+        self.bounded(finish(text))
     }
 
     fn patterns(&mut self, word: &Word) -> Vec<String> {

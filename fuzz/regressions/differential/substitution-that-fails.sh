@@ -1,0 +1,1 @@
+pa "$(printf "|""${}")" "$(echo l ${x?k})" k
