@@ -660,11 +660,10 @@ fn windows(text: &str) -> Option<Target> {
     Some(Target { path: text.to_owned(), kinds, contents: false })
 }
 
-/// A path with a drive as Windows writes it; others there start at a variable or a device.
-fn on_drive(path: &str) -> Option<String> {
-    let (drive, rest) = path.split_once(':').filter(|(drive, _)| drive.len() == 1)?;
-    let fixed = rest.split(['/', '\\']).filter(|part| !part.is_empty()).take_while(|part| !has_glob(part));
-    Some(format!("{drive}:\\{}", fixed.collect::<Vec<_>>().join("\\")))
+/// The drive of a path of Windows: more cannot be looked up here.
+fn drive(path: &str) -> Option<String> {
+    let mut chars = path.chars();
+    chars.next().filter(|letter| letter.is_ascii_alphabetic() && chars.next() == Some(':')).map(|d| format!("{d}:\\"))
 }
 
 /// The host path behind a path inside a container.
@@ -686,7 +685,7 @@ impl Target {
             return None;
         }
         if !self.path.starts_with('/') {
-            return on_drive(&self.path);
+            return drive(&self.path);
         }
         if has_glob(&self.path) {
             // The directory that the pattern starts in.
