@@ -1,1 +1,1 @@
-pa "$(printf "|""${}")" "$(echo l ${x?k})" k
+pa "$(printf "|""${}")" "$(echo l ${x?k})" "$(echo l $((1/0)))" k

@@ -237,7 +237,7 @@ impl Parser<'_> {
             }
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
                 let name = self.name();
-                out.push(Part::Parameter(Rc::new(Parameter { name, ..Parameter::default() })));
+                out.push(Part::Parameter(Rc::new(Parameter { name, bare: true, ..Parameter::default() })));
                 Ok(())
             }
             Some(c) if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => {
@@ -501,7 +501,7 @@ impl Parser<'_> {
             parameter.operator = operator;
             self.operands(&mut parameter, quoting)?;
         }
-        if self.eat("}") {
+        if !parameter.name.is_empty() && self.eat("}") {
             return Ok(parameter);
         }
         // Something this grammar does not know: its substitutions still run.

@@ -518,9 +518,9 @@ impl<'a> Walker<'a> {
             }
             Kind::Arithmetic(word) => {
                 let text = self.text(word);
-                let before = has_unknown(&text).then(|| self.env.clone());
+                let before = (has_unknown(&text) || text.contains("()")).then(|| self.env.clone());
                 self.arithmetic_status(&text);
-                // What is unknown may be no expression, which changes nothing.
+                // What is unknown may be no expression, as nothing is none, and that changes nothing.
                 if let Some(before) = before {
                     let after = self.env.clone();
                     let names: Vec<String> =

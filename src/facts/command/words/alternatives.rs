@@ -15,6 +15,9 @@ const COMBINATIONS: usize = 48;
 /// How many texts of its substitutions one command is tried with, and how deep that nests.
 const CHOICES: usize = 8;
 
+/// How many combinations of them.
+const CHOSEN: usize = 12;
+
 impl Walker<'_> {
     pub(crate) fn note_read(&mut self, name: &str) {
         if self.env.alternatives.is_empty() {
@@ -67,19 +70,32 @@ impl Walker<'_> {
         let mut after = Way::default();
         self.leave(&mut after);
         self.forced += 1;
-        for (key, text) in found.iter().flat_map(|(key, texts)| texts.iter().map(move |text| (key, text))).take(CHOICES)
-        {
+        let all = found.iter().fold(1_usize, |all, (_, texts)| all.saturating_mul(texts.len() + 1));
+        if all > CHOSEN {
+            self.notes.effect("unresolved");
+        }
+        for number in 1..all.min(CHOSEN) {
             let Some(env) = after.env.clone() else { break };
             if self.exhausted() {
                 break;
             }
             self.steps += 1 + env.variables.len() / 4;
             self.enter(env);
-            self.env.set_text(key, text.as_str());
+            // The digits of the number say what each substitution prints; where one is 0, what it printed first.
+            let mut rest = number;
+            let mut chosen = Vec::new();
+            for (key, texts) in &found {
+                let digit = rest % (texts.len() + 1);
+                rest /= texts.len() + 1;
+                if let Some(text) = digit.checked_sub(1).and_then(|at| texts.get(at)) {
+                    self.env.set_text(key, text.as_str());
+                    chosen.push(key);
+                }
+            }
             let outer = std::mem::take(&mut self.choices);
             run(self);
             self.choices = outer;
-            Rc::make_mut(&mut self.env.variables).remove(key);
+            chosen.into_iter().for_each(|key| drop(Rc::make_mut(&mut self.env.variables).remove(key)));
             self.leave(&mut after);
         }
         self.forced -= 1;
@@ -97,7 +113,8 @@ impl Walker<'_> {
 
     /// What is found under a key where the command at hand runs again.
     pub(crate) fn add_choice(&mut self, key: String, texts: Vec<String>) {
-        if self.choices.len() < CHOICES && texts.len() <= CHOICES {
+        let known = self.choices.iter().any(|(other, _)| *other == key);
+        if !known && self.choices.len() < CHOICES && texts.len() <= CHOICES {
             self.choices.push((key, texts));
         }
     }

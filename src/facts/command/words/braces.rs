@@ -1,6 +1,8 @@
 //! Brace expansion (bash(1), Brace Expansion), which happens before every other expansion.
 
-use crate::facts::command::grammar::syntax::Part;
+use std::rc::Rc;
+
+use crate::facts::command::grammar::syntax::{Parameter, Part};
 use crate::facts::command::words::text::has_unknown;
 
 /// A word as single unquoted characters and parts, by their number, that braces cannot look into.
@@ -77,6 +79,12 @@ fn join(units: &[Unit], all: &[Part]) -> Vec<Part> {
     for unit in units {
         match (unit, parts.last_mut()) {
             (Unit::Char(c), Some(Part::Literal(text))) => text.push(*c),
+            (Unit::Char(c), Some(Part::Parameter(parameter)))
+                if parameter.bare && (c.is_ascii_alphanumeric() || *c == '_') =>
+            {
+                let name = format!("{}{c}", parameter.name);
+                *parameter = Rc::new(Parameter { name, bare: true, ..Parameter::default() });
+            }
             (Unit::Char(c), _) => parts.push(Part::Literal(c.to_string())),
             (Unit::Atom(i), _) => parts.extend(all.get(*i).cloned()),
         }

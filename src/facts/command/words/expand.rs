@@ -663,7 +663,12 @@ impl Walker<'_> {
         };
         let second = match &parameter.second {
             Some(word) if parameter.operator == ":" => Some(self.arithmetic(word)),
-            Some(word) => Some(self.text(word)),
+            Some(word) => {
+                let text = self.text(word);
+                // `&` is what was found, for some versions of bash.
+                let quoted = word.parts.iter().all(|part| matches!(part, Part::Quoted(_) | Part::Double(_)));
+                Some(if text.contains('&') && !quoted { UNKNOWN.to_string() } else { text })
+            }
             None => None,
         };
         match held {
@@ -745,7 +750,9 @@ impl Walker<'_> {
     pub(crate) fn arithmetic(&mut self, word: &Word) -> String {
         let text = self.text(word);
         let value = self.arithmetic_text(&text);
-        self.broken |= is_known(&text) && value.chars().eq([UNKNOWN]);
+        // By zero, perhaps.
+        let divides = value.chars().eq([TOKEN]) && text.contains(['/', '%']);
+        self.broken |= is_known(&text) && (divides || value.chars().eq([UNKNOWN]));
         value
     }
 }
