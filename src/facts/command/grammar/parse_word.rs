@@ -104,6 +104,11 @@ impl Parser<'_> {
                         part => out.push(part),
                     }
                 }
+                // Where a document in it ends, versions of bash disagree.
+                if self.text.get(open..self.pos).is_some_and(|raw| raw.contains("<<") && raw.contains('\n')) {
+                    let unknown = Parameter { operator: "?unknown", ..Parameter::default() };
+                    out.push(Part::Parameter(Rc::new(unknown)));
+                }
             }
             Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => return Err(limit),
             _ => self.pos = open + 1,

@@ -617,7 +617,10 @@ impl Walker<'_> {
             "" => held,
             ":-" | "-" | ":=" | "=" | ":?" | "?" | ":+" | "+" => self.test_operator(parameter, held),
             "?unknown" => {
-                self.broken |= parameter.name.is_empty();
+                if parameter.name.is_empty() {
+                    self.broken = true;
+                    self.notes.effect("unresolved");
+                }
                 if let Some(word) = &parameter.argument {
                     self.text(word);
                 }
