@@ -33,6 +33,9 @@ pub struct Scene {
     pub trace: bool,
     /// Namespaces, with a root directory of the sandbox's own.
     pub full: bool,
+    /// Protected paths that could not be seen, and such that stayed as they are.
+    pub hidden: Vec<PathBuf>,
+    pub kept: Vec<PathBuf>,
 }
 
 /// Something that a program was probably refused.
@@ -241,6 +244,12 @@ impl Scene {
 
     fn file(&self, path: &Path, sign: Sign, writes: bool) -> Option<Denial> {
         let shown = path.display();
+        if within(&self.hidden, path) && sign != Sign::Absent {
+            return Some(protected(format!("protected path: {shown}")));
+        }
+        if within(&self.kept, path) && sign != Sign::Absent {
+            return Some(protected(format!("change of a protected path: {shown}")));
+        }
         if let Ok(inside) = path.strip_prefix(&self.workspace) {
             if sign == Sign::Absent {
                 return None;
@@ -289,6 +298,10 @@ impl Scene {
         let word = before.or(direct).or(after).or(quoted).map(|(_, word)| *word)?;
         Some(normalise(&self.cwd.join(word)))
     }
+}
+
+fn protected(what: String) -> Denial {
+    Denial { what, allow: "do without it; an operator can change the protected paths".to_owned() }
 }
 
 fn outside(what: &str, path: &Path, roots: &str) -> Denial {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::ResolveFlag;
 use nix::sys::stat::FileStat;
+use serde::{Deserialize, Serialize};
 
 use super::ground::{Ground, Root};
 use super::kernel::{Identity, Kind, locate_at, stat};
@@ -26,7 +27,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 const CLOCK: Duration = Duration::from_millis(20);
 
 /// What is done about a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Hold {
     /// It stays where it is, by its name.
     Place,
@@ -154,7 +156,9 @@ impl Ground {
                 // No rule names this.
                 let moved = root.path.join("\u{1}").join(below);
                 let path = root.path.join(above);
-                if self.hold(&moved).is_some_and(|hold| hold >= ward.hold) || pinned.iter().any(|w: &Ward| w.path == path) {
+                if self.hold(&moved).is_some_and(|hold| hold >= ward.hold)
+                    || pinned.iter().any(|w: &Ward| w.path == path)
+                {
                     continue;
                 }
                 let found = locate_at(&root.handle, above, ResolveFlag::RESOLVE_NO_SYMLINKS).and_then(stat);
@@ -283,7 +287,9 @@ impl Walk<'_> {
         for (name, kind) in listing.entries {
             let path = here.path.join(&name);
             // A link leads to what is judged where it lies.
-            if kind != Kind::Symlink && let Some(hold) = self.ground.hold(&path) {
+            if kind != Kind::Symlink
+                && let Some(hold) = self.ground.hold(&path)
+            {
                 known.found.push((name.clone(), hold));
             }
             // Nothing in git's object store is protected, and it is large.

@@ -26,6 +26,7 @@ mod protect;
 mod root;
 mod stage;
 mod supervise;
+mod wards;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -44,6 +45,9 @@ pub(super) const PRIVATE_HOME: &str = "/home/agent";
 
 /// The step that fails where a supervisor does not find the workspace in the file systems that it knows.
 pub(super) const WORKSPACE_MOVED: &str = "find the workspace";
+
+/// The step that fails where a protected path is not where it was found.
+pub(super) const WARD_MOVED: &str = "find a protected path again";
 
 /// The most descriptors that come with a job.
 pub(super) const MAX_DESCRIPTORS: usize = 8;
