@@ -6,6 +6,8 @@
 mod confined;
 #[path = "confined/rows.rs"]
 mod rows;
+#[path = "confined/wards.rs"]
+mod wards;
 #[path = "confined/work.rs"]
 mod work;
 

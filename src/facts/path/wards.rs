@@ -325,3 +325,117 @@ fn look(root: impl AsFd, path: &Path) -> Option<Seen> {
     let changed = (answer.stx_ctime.tv_sec, answer.stx_ctime.tv_nsec);
     (done == 0).then_some(Seen { state: State { identity, changed }, mount: answer.stx_mnt_id })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::facts::Surroundings;
+    use crate::facts::path::{Guarded, ProtectedRule, Protection, Resolver, standard_rules};
+
+    struct Scene {
+        top: tempfile::TempDir,
+        resolver: Resolver,
+    }
+
+    impl Scene {
+        fn new(rules: &[(&str, Guarded)]) -> Self {
+            let top = tempfile::tempdir().unwrap();
+            for directory in ["w", "read", "gate"] {
+                fs::create_dir(top.path().join(directory)).unwrap();
+            }
+            let mut here = Surroundings::new(top.path().join("w"), "/nonexistent");
+            here.read_roots.push(top.path().join("read"));
+            here.gateway.push(top.path().join("gate"));
+            let deny = |(glob, on): &(&str, Guarded)| ProtectedRule {
+                glob: (*glob).to_owned(),
+                action: ProtectedAction::Deny,
+                on: *on,
+                except: Vec::new(),
+            };
+            let rules = standard_rules().into_iter().chain(rules.iter().map(deny)).collect();
+            let resolver = Resolver::open(&here, Protection::new(rules).unwrap()).unwrap();
+            Scene { top, resolver }
+        }
+
+        fn write(&self, name: &str) {
+            let path = self.top.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+
+        fn wards(&self) -> Vec<(String, Hold)> {
+            let wards = self.resolver.wards();
+            assert!(!wards.cut_off);
+            let top = self.top.path().canonicalize().unwrap();
+            let name = |path: &Path| path.strip_prefix(&top).unwrap().to_str().unwrap().to_owned();
+            wards.all.iter().map(|ward| (name(&ward.path), ward.hold)).collect()
+        }
+    }
+
+    fn owned(wards: &[(&str, Hold)]) -> Vec<(String, Hold)> {
+        wards.iter().map(|(path, hold)| ((*path).to_owned(), *hold)).collect()
+    }
+
+    #[test]
+    fn what_a_rule_denies_is_kept_and_what_its_name_hangs_on_stays_in_place() {
+        use Hold::{Content, Hidden, Place};
+        let scene = Scene::new(&[
+            ("src/sec*/k", Guarded::Any),
+            ("lock", Guarded::Change),
+            ("log/x", Guarded::Delete),
+            ("/top/t", Guarded::Any),
+        ]);
+        for name in [
+            "w/a/src/sec1/k",
+            "w/a/src/sec1/other",
+            "w/b/lock",
+            "w/log/x",
+            "w/top/t",
+            "w/deep/top/t",
+            "w/c/.SSH/id",
+            "w/.portcullis/policies/x.cedar",
+            "w/c/.git/hooks/pre-commit",
+            "w/.env",
+            "read/d/.aws/credentials",
+        ] {
+            scene.write(name);
+        }
+        fs::hard_link(scene.top.path().join("w/b/lock"), scene.top.path().join("w/other name")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", scene.top.path().join("w/lock")).unwrap();
+        let expected = owned(&[
+            ("read/d/.aws", Hidden),
+            ("w/.portcullis", Content),
+            ("w/a/src", Place),
+            ("w/a/src/sec1", Place),
+            ("w/a/src/sec1/k", Hidden),
+            ("w/b/lock", Content),
+            ("w/c/.SSH", Hidden),
+            ("w/log", Place),
+            ("w/log/x", Place),
+            ("w/other name", Content),
+            ("w/top", Place),
+            ("w/top/t", Hidden),
+        ]);
+        assert_eq!(scene.wards(), expected);
+        assert_eq!(scene.wards(), expected, "what is remembered is what there is");
+    }
+
+    #[test]
+    fn every_change_is_seen() {
+        let scene = Scene::new(&[("secret", Guarded::Any)]);
+        scene.write("w/d/e/plain");
+        assert_eq!(scene.wards(), []);
+        for round in 0..50 {
+            scene.write("w/d/e/secret");
+            assert_eq!(scene.wards(), owned(&[("w/d/e/secret", Hold::Hidden)]), "round {round}");
+            let path = |name: &str| scene.top.path().join(name);
+            fs::rename(path("w/d/e"), path("w/d/f")).unwrap();
+            assert_eq!(scene.wards(), owned(&[("w/d/f/secret", Hold::Hidden)]), "round {round}");
+            fs::remove_file(path("w/d/f/secret")).unwrap();
+            assert_eq!(scene.wards(), [], "round {round}");
+            fs::rename(path("w/d/f"), path("w/d/e")).unwrap();
+        }
+    }
+}
