@@ -190,7 +190,10 @@ impl Ground {
             let inner = path.strip_prefix(directory).ok()?;
             self.protection.find(&Path::new(".git").join(inner), access)
         });
-        self.protection.find(relative, access).into_iter().chain(as_git).max_by_key(|found| found.action)
+        // A rule about an absolute path holds inside the roots as well.
+        let absolute = self.protection.find_absolute(path, access);
+        let found = self.protection.find(relative, access).into_iter().chain(as_git).chain(absolute);
+        found.max_by_key(|found| found.action)
     }
 
     /// Looks for every protected file in the workspace and the home directory, and every file of the gateway.

@@ -340,6 +340,7 @@ mod tests {
     }
 
     impl Scene {
+        /// `TOP` in a glob stands for where the scene is.
         fn new(rules: &[(&str, Guarded)]) -> Self {
             let top = tempfile::tempdir().unwrap();
             for directory in ["w", "read", "gate"] {
@@ -349,7 +350,7 @@ mod tests {
             here.read_roots.push(top.path().join("read"));
             here.gateway.push(top.path().join("gate"));
             let deny = |(glob, on): &(&str, Guarded)| ProtectedRule {
-                glob: (*glob).to_owned(),
+                glob: glob.replace("TOP", top.path().to_str().unwrap()),
                 action: ProtectedAction::Deny,
                 on: *on,
                 except: Vec::new(),
@@ -385,7 +386,7 @@ mod tests {
             ("src/sec*/k", Guarded::Any),
             ("lock", Guarded::Change),
             ("log/x", Guarded::Delete),
-            ("/top/t", Guarded::Any),
+            ("TOP/w/top/t", Guarded::Any),
         ]);
         for name in [
             "w/a/src/sec1/k",
