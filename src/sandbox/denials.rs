@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Tier;
+use super::leftovers::ORDERS;
 use crate::facts::normalise;
 
 /// The most that are told of one program.
@@ -123,20 +124,8 @@ const SIGNS: &[(&str, Sign)] = &[
     ("ENOENT", Sign::Absent),
 ];
 
-/// Parts of a workspace that stay as they are, in the full tiers.
-const KEPT: &[&str] = &[
-    ".git/hooks",
-    ".git/config",
-    ".vscode",
-    ".idea",
-    ".claude",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".mcp.json",
-    ".portcullis.toml",
-    ".envrc",
-];
+/// Parts of a repository that stay as they are, in the full tiers.
+const KEPT: &[&str] = &[".git/hooks", ".git/config"];
 
 /// Words of programs that were about to write.
 const WRITING: &[&str] = &[
@@ -261,7 +250,7 @@ impl Scene {
                 });
             }
             let inside = format!("/{}/", inside.display());
-            let kept = self.full && KEPT.iter().any(|kept| inside.contains(&format!("/{kept}/")));
+            let kept = self.full && KEPT.iter().chain(ORDERS).any(|kept| inside.contains(&format!("/{kept}/")));
             return kept.then(|| Denial {
                 what: format!("change of what runs later and outside: {shown}"),
                 allow: "no profile allows it: a person makes this change".to_owned(),

@@ -138,7 +138,11 @@ fn enter(cwd: &OwnedFd) -> Result<(), Failure> {
 /// Hard limits equal the soft ones: nothing inside can raise them. A limit that is lower already stays.
 fn limit(limits: &Limits, others: u64) -> Result<(), Failure> {
     let wanted = [
-        ("core", libc::RLIMIT_CORE, Some(0)),
+        // With 0 a dump would still go to a handler of the machine's (core(5)): 1 stops it, and is too little for a file.
+        ("core", libc::RLIMIT_CORE, Some(1)),
+        // Nothing of a sandbox goes before the machine's own work.
+        ("rtprio", libc::RLIMIT_RTPRIO, Some(0)),
+        ("nice", libc::RLIMIT_NICE, Some(0)),
         ("cpu", libc::RLIMIT_CPU, limits.cpu_seconds),
         ("fsize", libc::RLIMIT_FSIZE, Some(limits.file_bytes)),
         ("nofile", libc::RLIMIT_NOFILE, Some(limits.open_files)),
