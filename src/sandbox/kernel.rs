@@ -169,6 +169,12 @@ impl Kernel {
         if self.landlock_abi < 9 && profile.network.unix_sockets && !tier.is_full() {
             said.push("every Unix socket of the same user can be reached (Landlock before ABI 9)");
         }
+        if !self.root && hands_out_dumps() {
+            said.push(
+                "the machine's handler of core dumps (`kernel.core_pattern`) gets those of programs: the gateway's hard limit \
+                 of core dumps is 0, which it overrides; start the gateway with 1 or more",
+            );
+        }
         if profile.network.internet {
             said.push("any host and any service of this machine on TCP or UDP can be reached");
         }
@@ -232,6 +238,13 @@ fn mount_setattr_available() -> bool {
 
 fn number(file: &str) -> Option<u64> {
     std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok())
+}
+
+/// Whether a program's core dump goes to a handler in spite of the limits that this process can set.
+fn hands_out_dumps() -> bool {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_CORE);
+    pattern.starts_with(['|', '@']) && limit.is_ok_and(|(_, hard)| hard == 0)
 }
 
 /// Looks at what the kernel says of itself; `doctor` tries.

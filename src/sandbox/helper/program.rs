@@ -7,7 +7,7 @@ use std::ptr;
 use landlock::RulesetCreated;
 use nix::errno::Errno;
 
-use super::{Failure, layers, report, step};
+use super::{CORE_LIMIT, Failure, layers, report, step};
 use crate::sandbox::wire::{Job, Limits};
 
 /// Argument and environment vectors, made before the fork.
@@ -138,8 +138,7 @@ fn enter(cwd: &OwnedFd) -> Result<(), Failure> {
 /// Hard limits equal the soft ones: nothing inside can raise them. A limit that is lower already stays.
 fn limit(limits: &Limits, others: u64) -> Result<(), Failure> {
     let wanted = [
-        // With 0 a dump would still go to a handler of the machine's (core(5)): 1 stops it, and is too little for a file.
-        ("core", libc::RLIMIT_CORE, Some(1)),
+        ("core", libc::RLIMIT_CORE, Some(CORE_LIMIT)),
         // Nothing of a sandbox goes before the machine's own work.
         ("rtprio", libc::RLIMIT_RTPRIO, Some(0)),
         ("nice", libc::RLIMIT_NICE, Some(0)),
