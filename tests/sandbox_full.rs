@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod confined;
+#[path = "confined/probes.rs"]
+mod probes;
 #[path = "confined/rows.rs"]
 mod rows;
 #[path = "confined/wards.rs"]

@@ -43,9 +43,6 @@ pub const HELPER_ARGUMENT: &str = "__sandbox";
 /// The home directory of programs in the full tiers.
 pub(super) const PRIVATE_HOME: &str = "/home/agent";
 
-/// With 0 a dump would still go to a handler of the machine's (core(5)): 1 stops it, and is too little for a file.
-const CORE_LIMIT: u64 = 1;
-
 /// The step that fails where a supervisor does not find the workspace in the file systems that it knows.
 pub(super) const WORKSPACE_MOVED: &str = "find the workspace";
 
@@ -122,8 +119,7 @@ fn take_one_job(template: &Template, filter: &[u8], mut take: io::PipeWriter) ->
 fn prepare() -> Result<(), Errno> {
     // A wish, not a layer: when memory runs out, it is a sandbox that should go, not the gateway.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
-    // A wish as well: where the limit is 0 already, only root can raise it to what a program gets (see `program.rs`).
-    let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, CORE_LIMIT, CORE_LIMIT);
+    limit_core_dumps()?;
     nix::unistd::chdir("/")?;
     // SAFETY: these calls take numbers alone. Descriptors from 3 on belong to nobody here: the gateway passes none.
     unsafe {
@@ -133,6 +129,16 @@ fn prepare() -> Result<(), Errno> {
         Errno::result(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
     }
     Ok(())
+}
+
+/// With a limit of 0 a dump would still go to a handler of the machine's (core(5)): 1 stops it, and is too little for a file.
+/// Where the limit is 0 already, only root can raise it; then [`super::kernel::Kernel::limitations`] tells. The filter keeps
+/// programs from changing it.
+fn limit_core_dumps() -> Result<(), Errno> {
+    match nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 1, 1) {
+        Err(Errno::EPERM) => Ok(()),
+        other => other,
+    }
 }
 
 /// A job's descriptors, in the order in which they are sent.

@@ -7,7 +7,7 @@ use std::ptr;
 use landlock::RulesetCreated;
 use nix::errno::Errno;
 
-use super::{CORE_LIMIT, Failure, layers, report, step};
+use super::{Failure, layers, report, step};
 use crate::sandbox::wire::{Job, Limits};
 
 /// Argument and environment vectors, made before the fork.
@@ -138,7 +138,6 @@ fn enter(cwd: &OwnedFd) -> Result<(), Failure> {
 /// Hard limits equal the soft ones: nothing inside can raise them. A limit that is lower already stays.
 fn limit(limits: &Limits, others: u64) -> Result<(), Failure> {
     let wanted = [
-        ("core", libc::RLIMIT_CORE, Some(CORE_LIMIT)),
         // Nothing of a sandbox goes before the machine's own work.
         ("rtprio", libc::RLIMIT_RTPRIO, Some(0)),
         ("nice", libc::RLIMIT_NICE, Some(0)),
