@@ -161,11 +161,12 @@ impl Launcher {
 
     /// Runs a program while the other end of `alive` is held.
     fn run_while(&self, plan: &Plan, program: &Program, alive: Option<BorrowedFd<'_>>) -> Result<Outcome, LaunchError> {
-        let mut attempts = 0..ATTEMPTS;
+        let (mut attempts, mut helpers) = (0..ATTEMPTS, 0..1);
         loop {
             match self.try_run(plan, program, alive) {
                 // What was prepared before this call does not know a file system that was mounted since.
-                Err(LaunchError::Setup { step, .. }) if step == WORKSPACE_MOVED && self.forget_helper(plan) => {}
+                Err(LaunchError::Setup { step, .. })
+                    if step == WORKSPACE_MOVED && helpers.next().is_some() && self.forget_helper(plan) => {}
                 // Something else moved it in the meantime.
                 Err(LaunchError::Setup { step, .. }) if step == WARD_MOVED && attempts.next().is_some() => {}
                 other => return other,

@@ -7,6 +7,7 @@
 //! steps stands in `helper/mod.rs` and `helper/confine.rs`.
 
 mod capture;
+mod cgroup;
 mod denials;
 mod helper;
 mod kernel;

@@ -35,6 +35,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 
 use self::stage::Stage;
+use super::cgroup::Places;
 use super::wire::{Job, REPORT_MAX, Report, Template};
 
 /// The first argument that turns this executable into the helper.
@@ -68,13 +69,15 @@ pub fn helper_main() -> std::process::ExitCode {
 fn wait_for_jobs() -> Result<(), Errno> {
     prepare()?;
     let Some((template, filter)) = receive_template()? else { return Ok(()) };
+    let groups = if template.tier.is_full() { Places::find() } else { Places::default() };
+    groups.sweep();
     loop {
         let (taken, take) = io::pipe().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
         // SAFETY: this process has one thread, so the child may do whatever it likes.
         match unsafe { libc::fork() } {
             0 => {
                 drop(taken);
-                take_one_job(&template, &filter, take)
+                take_one_job(&template, &filter, &groups, take)
             }
             // Too many processes for now: the next job waits in the socket.
             -1 => std::thread::sleep(Duration::from_millis(10)),
@@ -101,9 +104,9 @@ fn has_taken(mut taken: io::PipeReader) -> bool {
 }
 
 /// A supervisor's life: one job. Never returns.
-fn take_one_job(template: &Template, filter: &[u8], mut take: io::PipeWriter) -> ! {
+fn take_one_job(template: &Template, filter: &[u8], groups: &Places, mut take: io::PipeWriter) -> ! {
     // What went wrong is told to who sends the job.
-    let stage = Stage::prepare(template, filter);
+    let stage = Stage::prepare(template, filter, groups);
     if let Ok(Some(descriptors)) = receive(0) {
         // Without the helper there is nobody to tell.
         let _ = take.write_all(&[1]);
