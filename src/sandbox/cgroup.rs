@@ -2,7 +2,8 @@
 //!
 //! Each full sandbox gets a group of its own beside or below the gateway's, in the one hierarchy of version 2 or in those
 //! of the controllers `memory` and `pids` of version 1 (cgroups(7)). It is made before there is a call, and removed when
-//! everything in it has ended. Without groups, the supervisor watches.
+//! everything in it has ended. The supervisor stays outside: when memory runs out, it is the
+//! program that is to end. It watches all the same, for there may be no groups.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -17,9 +18,6 @@ use nix::unistd::{AccessFlags, UnlinkatFlags, access, unlinkat};
 use super::wire::Limits;
 
 const PREFIX: &str = "portcullis-";
-
-/// The supervisor itself counts.
-const OWN_PROCESSES: u64 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
@@ -167,7 +165,8 @@ impl Place {
 }
 
 impl Group {
-    /// Moves this process, which has one thread, into the group. Where that fails the group is done without.
+    /// Moves this process, which has one thread, into the group. Where that fails the group is done without. In version 2 it
+    /// may wait for a grace period of the kernel's, some milliseconds.
     pub fn enter(&mut self) {
         self.parts.retain_mut(|part| part.tasks.write_all(b"0").is_ok());
     }
@@ -185,7 +184,7 @@ impl Group {
                 }
             }
             if let Some(processes) = &mut part.processes {
-                write!(processes, "{}", limits.processes.saturating_add(OWN_PROCESSES))?;
+                write!(processes, "{}", limits.processes)?;
             }
         }
         Ok(())

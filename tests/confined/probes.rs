@@ -186,7 +186,7 @@ fn more_of_the_same_kinds_is_held_in_every_tier() {
         fs::write(world.path("ws/f"), "x").unwrap();
         let mut script = String::from("export PATH=/usr/bin:/bin:/usr/sbin:/sbin\n");
         let mut count = 0;
-        for (kind, held, probes) in PROBES.iter().filter(|(_, held, _)| full || *held == Held::Everywhere) {
+        for (kind, _, probes) in PROBES.iter().filter(|(_, held, _)| full || *held == Held::Everywhere) {
             for probe in *probes {
                 count += 1;
                 let body = match probe.starts_with("S(") {

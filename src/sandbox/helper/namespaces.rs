@@ -29,18 +29,17 @@ pub struct Identity {
 /// A process that is the first of its namespaces.
 pub struct First {
     pub identity: Identity,
-    /// Holds it and all that it starts.
+    /// For the program that it starts.
     pub group: Group,
 }
 
 /// Puts this process into namespaces of its own and goes on as the first process in them; the process that called waits
 /// for that one, and ends with it.
 pub fn enter(template: &Template, groups: &Places) -> Result<First, Failure> {
-    let mut group = groups.make();
+    let group = groups.make();
     match fork_first(template) {
         Ok((identity, None)) => {
             die_with_parent()?;
-            group.enter();
             Ok(First { identity, group })
         }
         Ok((_, Some(first))) => wait_for(first, group),

@@ -8,6 +8,7 @@ use landlock::RulesetCreated;
 use nix::errno::Errno;
 
 use super::{Failure, layers, report, step};
+use crate::sandbox::cgroup::Group;
 use crate::sandbox::wire::{Job, Limits};
 
 /// Argument and environment vectors, made before the fork.
@@ -70,6 +71,7 @@ pub struct Start<'a> {
     pub image: &'a Image,
     pub supervisor: libc::pid_t,
     pub control: &'a OwnedFd,
+    pub group: &'a mut Group,
 }
 
 /// Room for what runs before execve(2), which calls nothing deep.
@@ -113,6 +115,7 @@ impl Start<'_> {
             }
         }
         enter(&self.cwd)?;
+        self.group.enter();
         // Where processes are counted for this sandbox alone, the number is the profile's.
         let others = if self.own_namespace { 0 } else { running() };
         limit(&self.job.limits, others)?;

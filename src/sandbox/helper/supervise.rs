@@ -40,7 +40,8 @@ pub fn run(
     let ready = confine(template, job, stage, streams, places)?;
     let Ready { inner, cwd, memory_files, workspace, mut group } = ready;
     group.limit(&job.limits).map_err(|error| Failure::io("limit the control group", &error))?;
-    let mut start = Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control };
+    let mut start =
+        Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control, group: &mut group };
     let program = start.program()?;
     let monitor = workspace.map(|workspace| Monitor::new(&job.limits, workspace));
     let sealed = own_namespace || signals_are_scoped(helper);
