@@ -27,8 +27,8 @@ pub fn hold(wards: &[Ward]) -> Result<(), Failure> {
         return Ok(());
     }
     let made = |error: io::Error| Failure::io("make what hides", &error);
-    fs::OpenOptions::new().write(true).create_new(true).mode(0).open(FILE).map_err(made)?;
-    fs::DirBuilder::new().mode(0).create(DIRECTORY).map_err(made)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(FILE).map_err(made)?;
+    fs::DirBuilder::new().mode(0o000).create(DIRECTORY).map_err(made)?;
     let covers = Covers { file: open(Path::new(FILE))?, directory: open(Path::new(DIRECTORY))? };
     wards.iter().try_for_each(|ward| keep(ward, &covers))?;
     fs::remove_file(FILE).and_then(|()| fs::remove_dir(DIRECTORY)).map_err(made)
