@@ -169,7 +169,7 @@ fn kernel(kernel: &Kernel) -> Vec<(&'static str, String)> {
             ),
         ),
         ("idmapped mounts", yes(kernel.idmapped_mounts)),
-        ("cgroup.kill", yes(kernel.cgroup_kill)),
+        ("control groups", kernel.groups.describe()),
         ("runs as root", yes(kernel.root)),
     ]
 }

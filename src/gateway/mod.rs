@@ -21,7 +21,7 @@ use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
 pub(crate) use self::ground::{
-    definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
+    definitions, guard, packs, policy_sources, profiles, resolver, workspace_packs, workspace_policies,
 };
 pub use self::health::Health;
 pub use self::record::RecordError;

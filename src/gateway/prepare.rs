@@ -88,6 +88,7 @@ impl Gateway {
             match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
                     notes.extend(own_exposed(&made));
+                    notes.extend(protected_exposed(&made));
                     plan = Some(made);
                 }
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
@@ -115,7 +116,11 @@ impl Gateway {
     pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
         ground.plan(&here.cwd, || {
             let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-            Plan::new(&ground.profile, &self.kernel, here, &host)
+            let plan = Plan::new(&ground.profile, &self.kernel, here, &host)?;
+            Ok(match &ground.resolver {
+                Ok(resolver) => plan.guarded_by(resolver),
+                Err(_) => plan,
+            })
         })
     }
 
@@ -206,6 +211,16 @@ fn own_exposed(plan: &Plan) -> Option<Finding> {
     let message = "the gateway's own binary lies in the workspace, and this kernel's confinement cannot keep a command from \
         replacing it; install it elsewhere";
     plan.exposes_own().then(|| Finding::new("sandbox.own-binary-exposed", Severity::Warn, message))
+}
+
+/// Said where a command that does not name a protected path can reach it all the same, by a pattern or a recursion.
+fn protected_exposed(plan: &Plan) -> Option<Finding> {
+    let tier = plan.tier();
+    let message = format!(
+        "tier {} cannot keep protected paths inside the workspace from a command that does not name them",
+        tier.as_str()
+    );
+    (!tier.is_full()).then(|| Finding::new("sandbox.protected-exposed", Severity::Note, message))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.
