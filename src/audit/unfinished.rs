@@ -12,6 +12,7 @@ use crate::audit::chain::Header;
 use crate::audit::event::Unknown;
 use crate::audit::lines::{End, Lines};
 use crate::audit::{LogError, log_file};
+use crate::call::Origin;
 use crate::state::{Process, StateDir, private};
 use crate::verdict::Decision;
 
@@ -35,6 +36,7 @@ impl Mention {
         #[derive(Deserialize)]
         struct Id {
             id: String,
+            origin: Origin,
         }
         #[derive(Deserialize)]
         struct Ended {
@@ -43,6 +45,10 @@ impl Mention {
         match kind {
             "decided" => {
                 let Decided { call, effective, process } = serde_json::from_slice(line).ok()?;
+                // The agent's own program runs it: the end of the process that judged it says nothing.
+                if call.origin == Origin::Hook {
+                    return None;
+                }
                 Some(Mention::Decided { id: call.id, effective, process })
             }
             "finished" | "unknown" => {

@@ -49,6 +49,20 @@ pub struct SessionFacts {
     pub wrote: bool,
 }
 
+impl SandboxFacts {
+    /// Of a program that somebody else runs, unconfined.
+    pub fn unconfined() -> Self {
+        SandboxFacts {
+            profile: "none".to_owned(),
+            requires: Tier::None,
+            offers: Tier::None,
+            network: true,
+            missing: Vec::new(),
+            ask_when_missing: false,
+        }
+    }
+}
+
 /// The confinement asked for, and what this kernel offers of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxFacts {
