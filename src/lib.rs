@@ -26,6 +26,7 @@ pub mod firewall;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gateway;
+pub mod hook;
 pub mod http;
 pub(crate) mod json;
 pub mod mcp;

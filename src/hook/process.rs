@@ -1,0 +1,140 @@
+//! The process of a hook. It answers once, in time, and by blocking where anything goes wrong: the work is done by a thread
+//! that may panic or hang, and, where no daemon runs, by a child that may die in ways that no thread survives.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::client::Client;
+use crate::config::Places;
+use crate::daemon::hosted::{HostErrand, Said};
+use crate::hook::answer::Answer;
+use crate::hook::event::LARGEST;
+use crate::hook::host::Host;
+use crate::hook::{Terms, answer};
+
+/// How long an answer may take. Below what the programs wait, which is 30 seconds as they are set up here.
+pub const DEADLINE: Duration = Duration::from_secs(20);
+/// The most bytes of a child's answer.
+const LARGEST_ANSWER: u64 = 4 << 20;
+/// The subcommand that the child runs.
+pub const CHILD: &str = "hook-judge";
+
+/// What the child answers.
+#[derive(Serialize, Deserialize)]
+pub enum Reply {
+    Said(Said),
+    Failed(String),
+}
+
+/// Reads an event from standard input, and answers it. Gives the exit code.
+pub fn run(host: &'static Host, terms: Terms, deadline: Duration) -> u8 {
+    let child: Arc<Mutex<Option<Child>>> = Arc::default();
+    let (send, receive) = sync_channel(1);
+    let slot = Arc::clone(&child);
+    let worker = thread::Builder::new().name("hook".to_owned()).spawn(move || {
+        let _ = send.send(work(host, &terms, &slot));
+    });
+    let blocked =
+        |why: &str| Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"));
+    let answer = match worker {
+        Err(error) => blocked(&format!("no thread could be started ({error})")),
+        Ok(_) => match receive.recv_timeout(deadline) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(mut child) = child.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    let _ = child.kill();
+                }
+                blocked(&format!("there was no answer within {} s", deadline.as_secs_f32()))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                blocked("it failed inside; please report the message above as a bug")
+            }
+        },
+    };
+    tell(host, &answer)
+}
+
+/// Writes the answer. One that cannot be written blocks by its exit code.
+fn tell(host: &Host, answer: &Answer) -> u8 {
+    let _ = io::stderr().write_all(answer.stderr.as_bytes());
+    let mut out = io::stdout();
+    match out.write_all(answer.stdout.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => answer.code,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "Portcullis cannot answer, so this does not run: {error}");
+            // Not the code of the form, which may count on what stands on standard output.
+            host.answers.block_code.max(crate::cli::exit::DENIED)
+        }
+    }
+}
+
+fn work(host: &'static Host, terms: &Terms, slot: &Mutex<Option<Child>>) -> Answer {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(LARGEST as u64 + 1).read_to_end(&mut bytes);
+    let refused =
+        |why: String| Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"));
+    if let Err(error) = read {
+        return refused(format!("the event cannot be read ({error})"));
+    }
+    if bytes.len() > LARGEST {
+        return refused(format!("the event is longer than {LARGEST} bytes"));
+    }
+    let current = match std::env::current_dir() {
+        Ok(current) => current,
+        Err(error) => return refused(format!("the current directory cannot be told ({error})")),
+    };
+    answer(host, terms, &bytes, &current, |errand| ask(errand, slot))
+}
+
+/// Does the errand: at the daemon where one runs, else in a child.
+fn ask(errand: &HostErrand, slot: &Mutex<Option<Child>>) -> Result<Said, String> {
+    let places = Places::from_env().map_err(|error| error.to_string())?;
+    match Client::connect(&places).map_err(|error| error.to_string())? {
+        Some(client) => client.hosted(errand).map_err(|error| error.to_string()),
+        None => in_child(errand, slot),
+    }
+}
+
+fn in_child(errand: &HostErrand, slot: &Mutex<Option<Child>>) -> Result<Said, String> {
+    let cannot = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    let program = std::env::current_exe().map_err(|e| cannot("this program cannot be found", &e))?;
+    let question = serde_json::to_vec(errand).map_err(|e| cannot("the question cannot be put", &e))?;
+    let started = Command::new(program)
+        .arg(CHILD)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| cannot("the judging process cannot be started", &e))?;
+    let (stdin, stdout) = {
+        let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = held.insert(started);
+        (child.stdin.take(), child.stdout.take())
+    };
+    let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
+        return Err("the judging process has no pipes".to_owned());
+    };
+    // Where it dies in between, its missing answer says so.
+    let _ = stdin.write_all(&question);
+    drop(stdin);
+    let mut bytes = Vec::new();
+    let read = stdout.take(LARGEST_ANSWER).read_to_end(&mut bytes);
+    let ended = match slot.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(mut child) => child.wait().map_err(|e| cannot("the judging process cannot be waited for", &e))?,
+        None => return Err("the judging process took too long".to_owned()),
+    };
+    read.map_err(|e| cannot("the judging process cannot be read", &e))?;
+    if !ended.success() {
+        return Err(format!("the judging process died ({ended})"));
+    }
+    match serde_json::from_slice(&bytes) {
+        Ok(Reply::Said(said)) => Ok(said),
+        Ok(Reply::Failed(message)) => Err(message),
+        Err(error) => Err(cannot("the judging process gave no answer", &error)),
+    }
+}
