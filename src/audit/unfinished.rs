@@ -18,8 +18,8 @@ use crate::verdict::Decision;
 
 /// The calls that a line speaks of, as far as it matters here.
 pub(super) enum Mention {
-    /// A call was judged.
-    Decided { id: String, effective: Decision, process: Process },
+    /// A call was judged. The process is the one that runs it if it is allowed, where that is the gateway's.
+    Decided { id: String, effective: Decision, process: Option<Process> },
     /// A call has its outcome, or is recorded to have none.
     Ended { id: String, unknown: bool },
 }
@@ -45,10 +45,8 @@ impl Mention {
         match kind {
             "decided" => {
                 let Decided { call, effective, process } = serde_json::from_slice(line).ok()?;
-                // The agent's own program runs it: the end of the process that judged it says nothing.
-                if call.origin == Origin::Hook {
-                    return None;
-                }
+                // The end of the process that judged it says nothing of what another one runs.
+                let process = (call.origin != Origin::Hook).then_some(process);
                 Some(Mention::Decided { id: call.id, effective, process })
             }
             "finished" | "unknown" => {
@@ -120,7 +118,7 @@ impl Unfinished {
             self.offset = line.next;
             let Ok(header) = Header::parse(line.bytes) else { continue };
             match Mention::of(&header.kind, line.bytes) {
-                Some(Mention::Decided { id, effective: Decision::Allow, process }) => {
+                Some(Mention::Decided { id, effective: Decision::Allow, process: Some(process) }) => {
                     self.calls.insert(id, (process, line.offset));
                 }
                 Some(Mention::Ended { id, .. }) => {

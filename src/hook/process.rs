@@ -34,30 +34,41 @@ pub enum Reply {
 
 /// Reads an event from standard input, and answers it. Gives the exit code.
 pub fn run(host: &'static Host, terms: Terms, deadline: Duration) -> u8 {
+    let answer = supervised(host, deadline, move |slot| work(host, &terms, slot));
+    tell(host, &answer)
+}
+
+/// Lets a thread work out the answer. One that fails to, or takes too long, has blocked.
+fn supervised(
+    host: &'static Host,
+    deadline: Duration,
+    work: impl FnOnce(&Mutex<Option<Child>>) -> Answer + Send + 'static,
+) -> Answer {
     let child: Arc<Mutex<Option<Child>>> = Arc::default();
     let (send, receive) = sync_channel(1);
     let slot = Arc::clone(&child);
     let worker = thread::Builder::new().name("hook".to_owned()).spawn(move || {
-        let _ = send.send(work(host, &terms, &slot));
+        let _ = send.send(work(&slot));
     });
-    let blocked =
-        |why: &str| Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"));
-    let answer = match worker {
-        Err(error) => blocked(&format!("no thread could be started ({error})")),
-        Ok(_) => match receive.recv_timeout(deadline) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => {
-                if let Some(mut child) = child.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                    let _ = child.kill();
-                }
-                blocked(&format!("there was no answer within {} s", deadline.as_secs_f32()))
+    if let Err(error) = worker {
+        return refused(host, &format!("no thread could be started ({error})"));
+    }
+    match receive.recv_timeout(deadline) {
+        Ok(answer) => answer,
+        Err(RecvTimeoutError::Timeout) => {
+            if let Some(mut child) = child.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let _ = child.kill();
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                blocked("it failed inside; please report the message above as a bug")
-            }
-        },
-    };
-    tell(host, &answer)
+            refused(host, &format!("there was no answer within {} s", deadline.as_secs_f32()))
+        }
+        Err(RecvTimeoutError::Disconnected) => {
+            refused(host, "it failed inside; please report the message above as a bug")
+        }
+    }
+}
+
+fn refused(host: &Host, why: &str) -> Answer {
+    Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"))
 }
 
 /// Writes the answer. One that cannot be written blocks by its exit code.
@@ -80,14 +91,14 @@ fn work(host: &'static Host, terms: &Terms, slot: &Mutex<Option<Child>>) -> Answ
     let refused =
         |why: String| Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"));
     if let Err(error) = read {
-        return refused(format!("the event cannot be read ({error})"));
+        return refused(host, &format!("the event cannot be read ({error})"));
     }
     if bytes.len() > LARGEST {
-        return refused(format!("the event is longer than {LARGEST} bytes"));
+        return refused(host, &format!("the event is longer than {LARGEST} bytes"));
     }
     let current = match std::env::current_dir() {
         Ok(current) => current,
-        Err(error) => return refused(format!("the current directory cannot be told ({error})")),
+        Err(error) => return refused(host, &format!("the current directory cannot be told ({error})")),
     };
     answer(host, terms, &bytes, &current, |errand| ask(errand, slot))
 }
@@ -136,5 +147,27 @@ fn in_child(errand: &HostErrand, slot: &Mutex<Option<Child>>) -> Result<Said, St
         Ok(Reply::Said(said)) => Ok(said),
         Ok(Reply::Failed(message)) => Err(message),
         Err(error) => Err(cannot("the judging process gave no answer", &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::hosts;
+
+    #[test]
+    fn i2_a_panic_and_a_hang_block_every_program() {
+        for host in hosts::ALL {
+            let panicked = supervised(host, DEADLINE, |_| panic!("on purpose"));
+            let hung = supervised(host, Duration::from_millis(20), |_| {
+                loop {
+                    thread::sleep(Duration::from_secs(60));
+                }
+            });
+            for answer in [panicked, hung] {
+                assert!(answer.code == 2 || answer.stdout.contains("deny"), "{}: {answer:?}", host.name);
+                assert!(answer.stderr.contains("does not run"), "{}: {answer:?}", host.name);
+            }
+        }
     }
 }

@@ -1,0 +1,133 @@
+//! What holds over the events of a session: where it works, how its calls ended, and the same with a daemon as without.
+
+use serde_json::{Value, json};
+
+use crate::common::{Ran, World};
+
+fn claude(world: &World, name: &str, more: Value) -> Ran {
+    let mut event = json!({
+        "session_id": "s", "cwd": world.workspace(), "permission_mode": "default", "hook_event_name": name,
+    });
+    event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    world.run_with_input(["hook", "claude"], event.to_string().as_bytes())
+}
+
+fn bash(command: &str, id: &str) -> Value {
+    json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id})
+}
+
+#[test]
+fn a_session_works_where_it_began() {
+    let world = World::new();
+    world.write("outside/notes.txt", "x");
+    assert_eq!(claude(&world, "SessionStart", json!({"source": "startup"})).code, 0);
+    let read = json!({"tool_name": "Read", "tool_input": {"file_path": world.outside().join("notes.txt")}});
+    let elsewhere = |mut event: Value| {
+        event["cwd"] = json!(world.outside());
+        event
+    };
+    let ran = claude(&world, "PreToolUse", elsewhere(read));
+    assert!(ran.code == 2 && ran.stderr.contains("outside"), "an event moved the workspace: {ran:?}");
+    let ran = claude(&world, "PreToolUse", elsewhere(bash("ls", "t")));
+    assert!(ran.code == 2 && ran.stderr.contains("call.cwd"), "{ran:?}");
+}
+
+#[test]
+fn i7_a_session_in_a_directory_that_holds_the_gateway_is_refused() {
+    let world = World::new();
+    let ran = claude(
+        &world,
+        "PreToolUse",
+        json!({
+            "cwd": world.home(), "tool_name": "Read", "tool_input": {"file_path": world.config().join("portcullis.toml")}
+        }),
+    );
+    assert!(ran.code == 2 && ran.stderr.contains("contains the gateway's"), "{ran:?}");
+}
+
+#[test]
+fn ends_are_recorded_with_what_ran() {
+    let world = World::new();
+    assert_eq!(claude(&world, "PreToolUse", bash("ls", "a")).code, 0);
+    let failed =
+        json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "a", "error": "Exit code 3"});
+    assert_eq!(claude(&world, "PostToolUseFailure", failed).code, 0);
+    assert!(claude(&world, "PreToolUse", bash("touch x", "b")).stdout.contains(r#""ask""#));
+    let done = json!({"tool_response": {"stdout": "", "exit_code": 0}});
+    let mut ended = bash("touch x", "b");
+    ended.as_object_mut().unwrap().extend(done.as_object().unwrap().clone());
+    assert_eq!(claude(&world, "PostToolUse", ended).code, 0);
+    let log = world.run(["audit", "tail", "--json", "-n", "20"]);
+    let kinds: Vec<Value> = log.lines();
+    let ends: Vec<&Value> = kinds.iter().filter(|record| record["kind"] == "finished").collect();
+    let decided: Vec<&Value> = kinds.iter().filter(|record| record["kind"] == "decided").collect();
+    assert_eq!(ends.len(), 2, "{}", log.stdout);
+    for (decided, end) in decided.iter().zip(&ends) {
+        assert_eq!(decided["call"]["origin"], "hook");
+        assert_eq!(decided["facts"]["sandbox"]["offers"], "none", "who runs it confines it, and this one does not");
+        assert_eq!(decided["call"]["id"], end["call_id"]);
+    }
+    assert_eq!(ends[0]["outcome"]["result"], "tool-error");
+    assert_eq!(ends[1]["outcome"], json!({"result": "exited", "code": 0}));
+    assert!(ends[1]["notes"].to_string().contains("a person let it run"), "{}", ends[1]);
+    let verify = world.run(["audit", "verify"]);
+    assert!(verify.code == 0 && verify.stdout.contains("0 outcome unknown"), "{verify:?}");
+}
+
+#[test]
+fn what_strangers_wrote_taints_the_session() {
+    let world = World::new();
+    let fetch = json!({"tool_name": "WebFetch", "tool_input": {"url": "https://example.org"}, "tool_use_id": "w"});
+    assert!(claude(&world, "PreToolUse", fetch.clone()).stdout.contains(r#""ask""#));
+    let before = claude(&world, "PreToolUse", bash("git push", "p"));
+    assert!(!before.stdout.contains("untrusted"), "{before:?}");
+    assert_eq!(claude(&world, "PostToolUse", fetch).code, 0);
+    let after = claude(&world, "PreToolUse", bash("git push", "q"));
+    assert!(after.stdout.contains("effect.send-after-taint"), "{after:?}");
+}
+
+#[test]
+fn a_mode_that_is_reported_only_tightens() {
+    let world = World::new();
+    let event = |mode: &str| {
+        let mut event = bash("touch x", "t");
+        event["permission_mode"] = mode.into();
+        event
+    };
+    assert_eq!(claude(&world, "PreToolUse", event("bypassPermissions")).code, 2, "a reported mode loosened");
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"claude\"\nmode = \"bypass\"\n");
+    assert_eq!(claude(&world, "PreToolUse", event("default")).stdout, "", "the operator's own word holds");
+    let plan = claude(&world, "PreToolUse", event("plan"));
+    assert!(plan.code == 2 && plan.stderr.contains("mode.plan"), "{plan:?}");
+}
+
+#[test]
+fn a_shell_is_put_into_the_sandbox_where_that_was_chosen() {
+    let world = World::new();
+    let event = json!({
+        "session_id": "s", "cwd": world.workspace(), "permission_mode": "default", "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": {"command": "echo 'it''s'; cat /proc/self/status | grep NoNewPrivs", "timeout": 5},
+        "tool_use_id": "t",
+    });
+    world.write(
+        "config/policies/x.cedar",
+        "@id(\"x\") permit (principal, action == Action::\"Bash\", resource) \
+        when { context.sandbox.tier != \"none\" };",
+    );
+    let words = ["hook", "claude", "--confine", "workspace-write"];
+    let ran = world.run_with_input(words, event.to_string().as_bytes());
+    let output = &ran.json()["hookSpecificOutput"];
+    assert_eq!(output["permissionDecision"], "allow", "{ran:?}");
+    assert_eq!(output["updatedInput"]["timeout"], 5);
+    let command = output["updatedInput"]["command"].as_str().unwrap();
+    // What the agent's program does with it.
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", command]).current_dir(world.workspace()).env_clear().env("PATH", "/usr/bin:/bin");
+    shell.env("HOME", world.home()).env("PORTCULLIS_CONFIG", world.config()).env("PORTCULLIS_STATE", world.state());
+    let done = shell.output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(text.starts_with("its\n") && text.contains("NoNewPrivs:\t1"), "{command}: {done:?}");
+    // Without it the same policy does not permit.
+    let bare = world.run_with_input(["hook", "claude"], event.to_string().as_bytes());
+    assert!(bare.stdout.contains(r#""ask""#), "{bare:?}");
+}
