@@ -28,6 +28,7 @@ pub mod fuzzing;
 pub mod gateway;
 pub mod hook;
 pub mod http;
+pub mod install;
 pub(crate) mod json;
 pub mod mcp;
 pub mod registry;

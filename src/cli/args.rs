@@ -74,6 +74,10 @@ pub enum Command {
         #[command(subcommand)]
         command: SandboxCommand,
     },
+    /// Put Portcullis in front of the tools of an agent's own program, by its hooks. Shows what changes.
+    Install(InstallArgs),
+    /// Take it out again: what was in the program's configuration before comes back, byte for byte.
+    Uninstall(InstallArgs),
     /// Answer an event of an agent's own program, on standard input, in the form that the program honours.
     ///
     /// `portcullis install AGENT` sets this up. Whatever goes wrong blocks.
@@ -401,6 +405,32 @@ pub struct HookArgs {
     /// How long an answer may take before it is a refusal.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub deadline: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct InstallArgs {
+    /// The agent whose program it is.
+    #[arg(value_name = "AGENT", value_parser = hosts())]
+    pub host: String,
+    /// For this user, in every project [default].
+    #[arg(long, conflicts_with = "project")]
+    pub user: bool,
+    /// For the project in the current directory, and everybody who works on it with a Portcullis at the same place.
+    #[arg(long)]
+    pub project: bool,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Add Portcullis as an MCP server as well.
+    #[arg(long)]
+    pub mcp: bool,
+    /// The configured agent to judge as.
+    #[arg(long = "agent", value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Run shell commands that are allowed in this sandbox profile, where the program takes a rewritten command. The program's
+    /// own rules and prompts do not apply to them any more.
+    #[arg(long, value_name = "PROFILE")]
+    pub confine: Option<String>,
 }
 
 fn hosts() -> clap::builder::PossibleValuesParser {

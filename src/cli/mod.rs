@@ -10,6 +10,7 @@ mod explain;
 mod gate;
 mod hook;
 mod init;
+mod install;
 mod login;
 mod mcp;
 mod mcp_client;
@@ -130,6 +131,8 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
         Command::Hook(args) => hook::run(args),
         Command::HookJudge => hook::judge(),
         Command::Mcp(args) => mcp::run(args),

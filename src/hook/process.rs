@@ -88,8 +88,6 @@ fn tell(host: &Host, answer: &Answer) -> u8 {
 fn work(host: &'static Host, terms: &Terms, slot: &Mutex<Option<Child>>) -> Answer {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(LARGEST as u64 + 1).read_to_end(&mut bytes);
-    let refused =
-        |why: String| Answer::block(host, None, &format!("Portcullis cannot judge this, so it does not run: {why}"));
     if let Err(error) = read {
         return refused(host, &format!("the event cannot be read ({error})"));
     }

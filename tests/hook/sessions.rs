@@ -106,7 +106,7 @@ fn a_shell_is_put_into_the_sandbox_where_that_was_chosen() {
     let world = World::new();
     let event = json!({
         "session_id": "s", "cwd": world.workspace(), "permission_mode": "default", "hook_event_name": "PreToolUse",
-        "tool_name": "Bash", "tool_input": {"command": "echo 'it''s'; cat /proc/self/status | grep NoNewPrivs", "timeout": 5},
+        "tool_name": "Bash", "tool_input": {"command": "touch made; echo 'it''s'; cat /proc/self/status | grep NoNewPrivs", "timeout": 5},
         "tool_use_id": "t",
     });
     world.write(

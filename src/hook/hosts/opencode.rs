@@ -18,7 +18,7 @@ pub const HOST: Host = Host {
     fields: Fields {
         event: &["/event"],
         session: &["/sessionID"],
-        workspace: &["/worktree", "/directory"],
+        workspace: &["/directory"],
         cwd: &["/directory"],
         mode: &[],
         id: &["/callID"],
