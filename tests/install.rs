@@ -20,7 +20,11 @@ const CONFIGURATIONS: &[(&str, &str, &str)] = &[
          {\n    \"PreToolUse\": [\n      { \"matcher\": \"Edit\", \"hooks\": [{ \"type\": \"command\", \"command\": \"lint\" }] }, // mine\n    \
          ],\n  },\n}\n",
     ),
-    ("codex", ".codex/hooks.json", "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"beep\"}]}]}}"),
+    (
+        "codex",
+        ".codex/hooks.json",
+        "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"beep\"}]}]}}",
+    ),
     ("gemini", ".gemini/settings.json", "{\r\n\t\"theme\": \"Dark\",\r\n\t\"mcpServers\": {}\r\n}\r\n"),
     ("cursor", ".cursor/hooks.json", "{\n    \"version\": 1,\n    \"hooks\": {\n        \"stop\": []\n    }\n}"),
     ("copilot", ".copilot/hooks/portcullis.json", "{}"),

@@ -6,6 +6,7 @@ mod asked;
 mod audit;
 mod check;
 mod doctor;
+mod doctor_host;
 mod explain;
 mod gate;
 mod hook;

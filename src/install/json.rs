@@ -56,6 +56,11 @@ fn parse(text: &str) -> Result<CstRootNode, EditError> {
     CstRootNode::parse(text, &options).map_err(|error| EditError::Json(error.to_string()))
 }
 
+/// What such a file says.
+pub fn read(text: &str) -> Result<Value, EditError> {
+    Ok(parse(text)?.to_serde_value().unwrap_or_default())
+}
+
 /// The text with everything of ours in it, and nothing of ours that is older.
 pub fn add(text: Option<&str>, host: &str, edits: &[JsonEdit]) -> Result<String, EditError> {
     let fresh = text.is_none_or(|text| text.trim().is_empty());

@@ -6,8 +6,10 @@
 //!
 //! - [`setups`] knows where each program's configuration lies and what it looks like.
 //! - [`json`] edits files that others write, too, and leaves every byte that is not ours as it is.
+//! - [`canary`] proves that what is installed holds.
 //! - [`record`] keeps what was there before, so that it can be restored.
 
+mod canary;
 mod json;
 mod record;
 mod setups;
@@ -17,6 +19,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+pub use self::canary::{Probe, Report, check};
 pub use self::json::EditError;
 use self::record::Record;
 pub use self::record::Records;

@@ -254,7 +254,7 @@ fn within(variable: &str) -> Option<PathBuf> {
 }
 
 /// A word for a POSIX shell.
-fn shell(word: &str) -> String {
+pub(super) fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
