@@ -207,6 +207,9 @@ pub enum DefinitionForm {
 
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
+    /// Prove that the hook in this agent's own program holds, instead of reporting on this machine.
+    #[arg(value_name = "AGENT", value_parser = hosts(), conflicts_with_all = ["agent", "workspace"])]
+    pub host: Option<String>,
     /// Print the report as one JSON object.
     #[arg(long)]
     pub json: bool,

@@ -61,9 +61,13 @@ fn chosen(args: &InstallArgs) -> Result<(&'static Host, Options, Bases), Failure
         )));
     }
     let scope = if args.project { Scope::Project } else { Scope::User };
-    let bases =
-        Bases { home: Places::from_env()?.home, project: std::env::current_dir()?, program: std::env::current_exe()? };
-    Ok((host, Options { scope, words, mcp: args.mcp }, bases))
+    Ok((host, Options { scope, words, mcp: args.mcp }, bases()?))
+}
+
+/// Where this user's configurations lie, and those of the project in the current directory.
+pub(super) fn bases() -> Result<Bases, Failure> {
+    let home = Places::from_env()?.home;
+    Ok(Bases { home, project: std::env::current_dir()?, program: std::env::current_exe()? })
 }
 
 fn records() -> Result<Records, Failure> {
