@@ -1,7 +1,7 @@
 //! `portcullis install` and `uninstall`: round trips on configurations as people have them, and what agents' programs then
 //! start.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
 mod common;
 
@@ -157,6 +157,48 @@ fn what_cannot_be_edited_is_left_and_said() {
     assert_eq!(world.run(["uninstall", "cline"]).code, 0);
     assert_eq!(fs::read_to_string(theirs).unwrap(), "#!/bin/sh\nexit 0\n");
     assert!(!world.home().join("Documents/Cline/Hooks/PostToolUse").exists(), "half an installation");
+}
+
+/// Doctor starts what stands in the configuration, as the program would, and says what does not hold.
+#[test]
+fn doctor_proves_what_is_installed_and_says_what_is_not() {
+    let world = World::new();
+    let doctor = || world.run(["doctor", "claude"]);
+    let none = doctor();
+    assert!(none.code == 2 && none.stdout.contains("portcullis install claude"), "{none:?}");
+    assert_eq!(world.run(["install", "claude"]).code, 0);
+    let sound = doctor();
+    assert!(sound.code == 0 && sound.stdout.matches("  holds  ").count() == 3, "{sound:?}");
+    let file = world.home().join(".claude/settings.json");
+    let installed = fs::read_to_string(&file).unwrap();
+    let binary = installed.split('"').find(|part| part.ends_with(" hook claude")).unwrap();
+    for (what, changed, told) in [
+        ("removed", installed.replace("PreToolUse", "PreToolUseOff"), "not set up for the event PreToolUse"),
+        ("switched off", installed.replacen('{', "{\n  \"disableAllHooks\": true,", 1), "disableAllHooks"),
+        ("opened", installed.replace("\"onFailure\": \"block\"", "\"onFailure\": \"allow\""), "onFailure"),
+        ("another program", installed.replace(binary, "/nonexistent/portcullis hook claude"), "FAILS"),
+        ("swallowed", installed.replace(binary, &format!("{binary} || true")), "FAILS"),
+    ] {
+        fs::write(&file, changed).unwrap();
+        let found = doctor();
+        assert!(found.code == 2 && found.stdout.contains(told), "{what}: {found:?}");
+    }
+    fs::write(&file, "{ broken").unwrap();
+    assert_eq!(doctor().code, 2);
+}
+
+#[test]
+fn doctor_holds_for_every_program_and_names_what_it_cannot_enforce() {
+    for host in ["claude", "cline", "codex", "copilot", "cursor", "gemini", "opencode", "openhands", "windsurf"] {
+        let world = World::new();
+        assert_eq!(world.run(["install", host, "--project"]).code, 0, "{host}");
+        let report = world.run(["doctor", host, "--json"]);
+        assert_eq!(report.code, 0, "{host}: {report:?}");
+        let report = report.json();
+        let probes = report["installed"]["probes"].as_array().unwrap();
+        assert!(probes.len() == 3 && probes.iter().all(|probe| probe["holds"] == true), "{host}: {report}");
+        assert!(!report["not_enforceable"].as_array().unwrap().is_empty(), "{host}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::setups::{Bases, Content, OWN_MARK, Options, Scope, wanted};
 use super::{InstallError, json as edit};
+use crate::call::Digest;
 use crate::files::{self, Author};
 use crate::hook::answer::Answer;
 use crate::hook::host::{EventRow, Host, Is, Kind, Named};
@@ -206,7 +207,8 @@ fn event(host: &Host, row: &EventRow, command: &str, workspace: &Path) -> Value 
         _ => None,
     });
     put(host.fields.event, Value::from(row.name));
-    put(host.fields.session, Value::from("portcullis-doctor"));
+    // A session stays in the workspace that it began in; this one is the project's.
+    put(host.fields.session, Value::from(format!("doctor-{}", Digest::of(workspace.as_os_str().as_encoded_bytes()))));
     put(host.fields.workspace, here.clone());
     put(host.fields.cwd, here);
     if let Some(mode) = host.modes.iter().find(|mode| mode.name == "default") {

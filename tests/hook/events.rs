@@ -108,3 +108,42 @@ fn a_patch_is_judged_by_every_file_in_it() {
     assert_eq!(patch("other.txt").code, 0, "the first grant was used up by a call that did not run");
     assert_eq!(patch("other.txt").code, 2);
 }
+
+/// The table in README.md says what the tables of the programs say.
+#[test]
+fn the_readme_says_what_each_program_enforces() {
+    use portcullis::hook::host::{Kind, Rewrites};
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let mut missing = String::new();
+    for host in portcullis::hook::hosts::ALL.iter().filter(|host| host.name != "generic") {
+        let asks: Vec<&str> =
+            host.events.iter().filter(|row| row.asks && row.kind == Kind::Uses).map(|row| row.name).collect();
+        let not: Vec<&str> = host.modes.iter().filter(|mode| !mode.asks).map(|mode| mode.name).collect();
+        let ask = match (asks.is_empty(), not.is_empty()) {
+            (true, _) => "denied, pending".to_owned(),
+            (false, true) => format!("its prompt ({})", asks.join(", ")),
+            (false, false) => format!("its prompt ({}); denied, pending in {}", asks.join(", "), not.join(", ")),
+        };
+        let sandbox = if host.rewrites == Rewrites::No { "no" } else { "`--confine`" };
+        let gaps: Vec<String> = host
+            .gaps
+            .iter()
+            .map(|gap| match gap.closed_by {
+                Some(by) => format!("{} (closed by {by})", gap.when),
+                None => gap.when.to_owned(),
+            })
+            .collect();
+        let row = format!(
+            "| {} (`{}`) | enforced | {ask} | {sandbox} | {} | {} |",
+            host.title,
+            host.name,
+            gaps.join("; "),
+            host.checked
+        );
+        if !readme.contains(&row) {
+            missing.push_str(&row);
+            missing.push('\n');
+        }
+    }
+    assert!(missing.is_empty(), "README.md lacks these rows:\n{missing}");
+}

@@ -6,6 +6,8 @@
 mod common;
 mod events;
 mod failures;
+#[path = "../served/mod.rs"]
+mod served;
 mod sessions;
 mod simulator;
 mod support;

@@ -1,8 +1,11 @@
 //! What holds over the events of a session: where it works, how its calls ended, and the same with a daemon as without.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::common::{Ran, World};
+use crate::served::Served;
+use crate::simulator::{Does, Ended, does};
 
 fn claude(world: &World, name: &str, more: Value) -> Ran {
     let mut event = json!({
@@ -130,4 +133,61 @@ fn a_shell_is_put_into_the_sandbox_where_that_was_chosen() {
     // Without it the same policy does not permit.
     let bare = world.run_with_input(["hook", "claude"], event.to_string().as_bytes());
     assert!(bare.stdout.contains(r#""ask""#), "{bare:?}");
+}
+
+/// The same answers, the same session and one log, whether the gateway runs or not; and when it goes in between.
+#[test]
+fn a_daemon_answers_as_the_hook_does_itself() {
+    let world = World::new();
+    let commands = ["ls", "touch x", "rm -rf /", "cat ../../etc/passwd"];
+    let all = || commands.map(|command| claude(&world, "PreToolUse", bash(command, command)));
+    let told = |answers: [Ran; 4]| answers.map(|ran| (ran.code, ran.stdout, ran.stderr));
+    let alone = told(all());
+    let mut served = Served::start(&world);
+    let with = told(all());
+    assert_eq!(alone, with);
+    let tail = world.run(["audit", "tail", "--json", "-n", "8"]);
+    let by: Vec<Value> = tail.lines().iter().map(|record| record["process"]["pid"].clone()).collect();
+    assert!(by[4..].iter().all(|pid| *pid == by[4]), "not the daemon, but each hook itself decided: {by:?}");
+    served.signal(Signal::SIGKILL);
+    served.ended();
+    assert_eq!(told(all()), alone, "after the gateway died");
+    let verify = world.run(["audit", "verify"]);
+    assert!(verify.code == 0 && verify.stdout.contains("13 records"), "{verify:?}");
+}
+
+/// Many at once, with the gateway: everyone is answered, and what is to be blocked is.
+#[test]
+fn i2_a_hundred_hooks_at_once_all_hold() {
+    let world = World::new();
+    let _served = Served::start(&world);
+    let answers: Vec<(bool, Ran)> = std::thread::scope(|scope| {
+        let ask = |number: usize| {
+            let deny = number.is_multiple_of(2);
+            (deny, claude(&world, "PreToolUse", bash(if deny { "rm -rf /" } else { "ls" }, &number.to_string())))
+        };
+        let started: Vec<_> = (0..100).map(|number| scope.spawn(move || ask(number))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (deny, ran) in answers {
+        let ended = Ended { code: Some(ran.code), stdout: ran.stdout, stderr: ran.stderr };
+        let expected = if deny { Does::Blocks } else { Does::Runs };
+        assert_eq!(does("claude", "PreToolUse", "default", &ended), expected, "{ended:?}");
+    }
+    assert_eq!(world.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn i7_an_agents_credential_cannot_pose_as_a_hook_to_run_something() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let token = served.agent("local");
+    let ran = world
+        .portcullis(["run", "HostTool", "name=x", "arguments={}"])
+        .env("PORTCULLIS_TOKEN", &token)
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("no tool `HostTool`"), "{ran:?}");
+    assert!(!world.run(["tools"]).stdout.contains("Host"), "a tool that nobody can call is offered");
 }
