@@ -61,6 +61,11 @@ impl SandboxFacts {
             ask_when_missing: false,
         }
     }
+
+    /// Whether nothing confines the program, and nothing was meant to.
+    pub fn is_none(&self) -> bool {
+        *self == SandboxFacts::unconfined()
+    }
 }
 
 /// The confinement asked for, and what this kernel offers of it.

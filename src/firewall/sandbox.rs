@@ -8,7 +8,7 @@ use crate::verdict::{Finding, Severity};
 pub(super) fn judge(call: &Call, facts: &Facts) -> Vec<Finding> {
     match &facts.sandbox {
         // Whether that is good enough is for the policies, which see the tier.
-        Some(sandbox) if call.origin == Origin::Hook && *sandbox == SandboxFacts::unconfined() => vec![Finding::new(
+        Some(sandbox) if call.origin == Origin::Hook && sandbox.is_none() => vec![Finding::new(
             "sandbox.unconfined",
             Severity::Note,
             "the agent's own program runs it, and the gateway does not confine it",

@@ -177,14 +177,17 @@ fn without(host: &Host, change: &Change) -> Result<Option<String>, InstallError>
 /// As [`apply`].
 pub fn withdraw(changes: &[Change], records: &Records) -> Result<(), InstallError> {
     writable(changes)?;
+    let mut made = Vec::new();
     for change in changes {
         if !change.is_none() {
             write(change)?;
         }
-        // Directories that were made for it go where nothing else came to lie in them.
-        for dir in records.forget(&change.path)?.into_iter().flat_map(|record| record.made) {
-            let _ = fs::remove_dir(dir);
-        }
+        made.extend(records.forget(&change.path)?.into_iter().flat_map(|record| record.made));
+    }
+    // Directories that were made for it go where nothing else came to lie in them, the innermost first.
+    made.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
+    for dir in made {
+        let _ = fs::remove_dir(dir);
     }
     Ok(())
 }
