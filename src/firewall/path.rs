@@ -48,7 +48,7 @@ fn is_left_to_sandbox(path: &PathFact) -> bool {
 fn of_unconfined(path: &PathFact) -> Option<Finding> {
     let runs = path.argument == COMMAND && path.access == Access::Execute && path.scope != Scope::System;
     let reads = is_left_to_sandbox(path) || path.access == Access::Read && path.scope == Scope::Unknown;
-    if !runs && !(reads && path.argument == COMMAND) {
+    if !(runs || reads && path.argument == COMMAND) {
         return None;
     }
     let place = if path.scope == Scope::Unknown { "a path that cannot be known".to_owned() } else { shown(path) };

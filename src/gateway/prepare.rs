@@ -54,7 +54,9 @@ impl Gateway {
         let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
             // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
-            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+            CallError::UnknownTool { name, known }
+                if origin == Origin::Cli && self.registry.names().any(|known| known == name) =>
+            {
                 let agent = caller.principal.agent.clone();
                 denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
             }

@@ -164,7 +164,7 @@ mod tests {
             [("HostTool".to_owned(), json!({"name": "Teleport", "arguments": {"input": [1]}}))]
         );
         let mail = ("mcp__gmail__send_email".to_owned(), json!({"to": "a"}));
-        assert_eq!(map("claude", "mcp__gmail__send_email", json!({"to": "a"})), [mail.clone()]);
+        assert_eq!(map("claude", "mcp__gmail__send_email", json!({"to": "a"})), std::slice::from_ref(&mail));
         let told = json!({"server_name": "gmail", "tool_name": "send_email", "arguments": "{\"to\": \"a\"}"});
         assert_eq!(map("cline", "use_mcp_tool", told), [mail]);
         assert_eq!(map("claude", "mcp__portcullis__Bash", json!({"command": "ls"}))[0].0, "Bash");

@@ -111,7 +111,7 @@ mod tests {
         sessions.hosted("s", "k", &first).unwrap();
         assert_eq!(sessions.ended("s", "other", at).unwrap(), []);
         assert_eq!(sessions.ended("s", "k", at).unwrap(), [first]);
-        assert_eq!(sessions.ended("s", "k", at).unwrap(), [second.clone()]);
+        assert_eq!(sessions.ended("s", "k", at).unwrap(), std::slice::from_ref(&second));
         assert_eq!(sessions.ended("s", "k", at).unwrap(), []);
         sessions.hosted("s", "k", &second).unwrap();
         let later = at + CALL + SignedDuration::from_secs(1);

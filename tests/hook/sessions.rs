@@ -191,3 +191,37 @@ fn i7_an_agents_credential_cannot_pose_as_a_hook_to_run_something() {
     assert!(String::from_utf8_lossy(&ran.stderr).contains("no tool `HostTool`"), "{ran:?}");
     assert!(!world.run(["tools"]).stdout.contains("Host"), "a tool that nobody can call is offered");
 }
+
+/// Nothing confines what an agent's own program runs: what is left to the sandbox elsewhere needs a person's word here, and
+/// what only looks around in the workspace does not.
+#[test]
+fn i5_what_a_sandbox_would_refuse_asks_where_there_is_none() {
+    let world = World::new();
+    world.write("work/ls", "#!/bin/sh\ntouch run\n");
+    world.write("work/notes.txt", "x\n");
+    let goes_on =
+        ["ls -la", "cat notes.txt | wc -l", "grep -rn x . > /dev/null", "cd sub; pwd", "head -n 3 < notes.txt"];
+    let asks = [
+        "./ls",
+        "cat /etc/passwd",
+        "ls /tmp",
+        "tail -f /var/log/syslog",
+        "cat \"$(head -n 1 notes.txt)\"",
+        "echo x > made",
+        "LD_PRELOAD=./x.so ls",
+        "PATH=. ls",
+        "test -v 'a[$(touch run)]'",
+        "ls $(touch run)",
+        "git status",
+        "python3 notes.txt",
+    ];
+    let told = |command: &str| claude(&world, "PreToolUse", bash(command, command));
+    for command in goes_on {
+        let ran = told(command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{command}: {ran:?}");
+    }
+    for command in asks {
+        let ran = told(command);
+        assert!(ran.code == 0 && ran.stdout.contains(r#""ask""#), "{command}: {ran:?}");
+    }
+}
