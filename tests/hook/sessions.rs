@@ -225,3 +225,24 @@ fn i5_what_a_sandbox_would_refuse_asks_where_there_is_none() {
         assert!(ran.code == 0 && ran.stdout.contains(r#""ask""#), "{command}: {ran:?}");
     }
 }
+
+#[test]
+fn a_policy_speaks_of_tools_that_only_the_program_has() {
+    let world = World::new();
+    world.write(
+        "config/policies/mail.cedar",
+        "@id(\"no-mail\") @reason(\"no mail from here\")\n\
+         forbid (principal, action == Action::\"HostTool\", resource)\n\
+         when { context.input.name like \"mcp__gmail__*\" };\n\
+         @id(\"search\") permit (principal, action == Action::\"HostTool\", resource)\n\
+         when { context.origin == \"hook\" && context.input.name == \"WebSearch\" };\n",
+    );
+    let use_of =
+        |name: &str| claude(&world, "PreToolUse", json!({"tool_name": name, "tool_input": {}, "tool_use_id": name}));
+    let mail = use_of("mcp__gmail__send_email");
+    assert!(mail.code == 2 && mail.stderr.contains("no-mail"), "{mail:?}");
+    let other = use_of("mcp__github__list");
+    assert!(other.code == 0 && other.stdout.contains(r#""ask""#), "{other:?}");
+    let search = use_of("WebSearch");
+    assert_eq!((search.code, search.stdout.as_str()), (0, ""), "{search:?}");
+}
