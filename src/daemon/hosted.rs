@@ -28,8 +28,6 @@ pub struct HostErrand {
     pub cwd: Option<PathBuf>,
     /// The mode that the program says it is in. It can only tighten.
     pub mode: Option<Mode>,
-    /// The program says that nobody is there to answer.
-    pub unattended: bool,
     /// The profile in which the program was made to run commands.
     pub confined: Option<String>,
     pub what: What,
@@ -104,8 +102,10 @@ impl HostErrand {
     /// the configuration and the program both say.
     fn caller(&self, gateway: &Gateway, presented: Option<&Role>, home: Option<&Path>) -> Result<Caller, ErrandError> {
         let config = gateway.config();
-        let configured = config.file.agents.iter().find(|agent| agent.name == self.agent);
-        let placed = configured.is_some_and(|agent| agent.workspace.is_some());
+        let configured = config.file.agents.iter().any(|agent| agent.name == self.agent);
+        let agent = (configured || self.chosen).then_some(self.agent.as_str());
+        // Where the configuration says where the agent works, that is where.
+        let placed = config.agent(agent).map_err(OpenError::from)?.workspace.is_some();
         // An agent that presents its credential has sessions of its own, apart from those of others.
         let session = match presented {
             Some(Role::Agent(name)) => format!("{name}/{}", self.session),
@@ -113,7 +113,7 @@ impl HostErrand {
         };
         let bound = gateway.bind(&session, &self.here).map_err(OpenError::from)?;
         let errand = Errand {
-            agent: (configured.is_some() || self.chosen).then(|| self.agent.clone()),
+            agent: agent.map(str::to_owned),
             session: self.session.clone(),
             workspace: Some(bound).filter(|_| !placed),
             here: self.here.clone(),
@@ -128,7 +128,6 @@ impl HostErrand {
         let mut caller = errand.caller(gateway, presented, home)?;
         let who = &mut caller.principal;
         who.mode = self.mode.map_or(who.mode, |mode| mode.min(who.mode));
-        who.unattended |= self.unattended;
         caller.confined = self.confined.is_some();
         caller.profile = self.confined.clone().unwrap_or(caller.profile);
         Ok(caller)

@@ -183,7 +183,6 @@ impl Event {
             here: self.here.clone().unwrap_or_else(|| current.to_owned()),
             cwd: self.cwd.clone(),
             mode: self.mode,
-            unattended: false,
             confined: terms.confine.clone().filter(|_| self.confinable()),
             what,
         }

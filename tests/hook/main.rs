@@ -1,6 +1,12 @@
 //! Hooks, from the event of an agent's own program to what that program does with the answer.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -246,3 +246,24 @@ fn a_policy_speaks_of_tools_that_only_the_program_has() {
     let search = use_of("WebSearch");
     assert_eq!((search.code, search.stdout.as_str()), (0, ""), "{search:?}");
 }
+
+#[test]
+fn an_agent_works_where_its_configuration_says() {
+    let world = World::new();
+    world.write("outside/notes.txt", "x");
+    let place = |name: &str| {
+        let text = format!("[[agents]]\nname = {name:?}\nworkspace = {:?}\n", world.outside());
+        world.write("config/portcullis.toml", text);
+        let read = json!({"tool_name": "Read", "tool_input": {"file_path": world.outside().join("notes.txt")},
+            "cwd": world.outside(), "tool_use_id": name});
+        claude(&world, "PreToolUse", read)
+    };
+    // By its name, and as the only one that there is.
+    for name in ["claude", "somebody"] {
+        let ran = place(name);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{name}: {ran:?}");
+    }
+    world.write("config/portcullis.toml", "[[agents]]\nname = \"a\"\n[[agents]]\nname = \"b\"\n");
+    let several = claude(&world, "PreToolUse", bash("ls", "t"));
+    assert!(several.code == 2 && several.stderr.contains("--agent"), "{several:?}");
+}
