@@ -69,7 +69,8 @@ pub fn read(text: &str) -> Result<Vec<Change>, PatchError> {
             to.push('\n');
         };
         match line.split_at_checked(1) {
-            None => {}
+            None if line.is_empty() => {}
+            None => return Err(PatchError::Unknown(number)),
             Some(("@", _)) => {}
             Some(("+", text)) => put(&mut change.new, text),
             Some((_, _)) if adds => return Err(PatchError::Unknown(number)),

@@ -240,3 +240,33 @@ fn i2_a_full_disk_blocks() {
         assert_eq!(does, Does::Blocks, "{host}: {ran:?}");
     }
 }
+
+/// Every event of every program with every byte of it changed, cut off or doubled, while the gateway says nothing: nothing of
+/// it goes on, and nothing panics.
+#[test]
+fn i2_no_damage_to_an_event_lets_anything_go_on() {
+    let mut tried = 0_u32;
+    for (host, _) in HOSTS {
+        let known = portcullis::hook::hosts::named(host).unwrap();
+        for (name, path) in crate::support::fixtures(host) {
+            let event = if *host == "opencode" { name.as_str() } else { name.split('.').next().unwrap() };
+            let named = (*host == "copilot").then(|| event.to_owned());
+            let terms = portcullis::hook::Terms { event: named, ..Default::default() };
+            let whole = fs::read(path).unwrap();
+            for at in 0..whole.len() {
+                let mut changed = whole.clone();
+                changed[at] ^= 1 << (at % 8);
+                let doubled = [&whole[..=at], &whole[at..]].concat();
+                for bytes in [&changed, &doubled, &whole[..at].to_vec()] {
+                    let silent = |_: &_| Err("the gateway is gone".to_owned());
+                    let told = portcullis::hook::answer(known, &terms, bytes, std::path::Path::new("/w"), silent);
+                    let ended = Ended { code: Some(told.code.into()), stdout: told.stdout, stderr: told.stderr };
+                    let acted = does(host, event, "default", &ended);
+                    assert_eq!(acted, Does::Blocks, "{host} {name}: {}", String::from_utf8_lossy(bytes));
+                    tried += 1;
+                }
+            }
+        }
+    }
+    println!("{tried} damaged events, none of which went on");
+}
