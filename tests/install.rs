@@ -1,7 +1,7 @@
 //! `portcullis install` and `uninstall`: round trips on configurations as people have them, and what agents' programs then
 //! start.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
