@@ -320,6 +320,6 @@ fn remember(
     at: Timestamp,
 ) -> Result<(), RecordError> {
     let call = &item.prepared.call;
-    let hosted = HostedCall { call: call.id.clone(), tool: call.tool.clone(), asked, at };
+    let hosted = HostedCall { call: call.id.clone(), asked, at };
     state.hosted(&caller.principal.session, key, &hosted)
 }

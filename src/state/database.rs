@@ -68,7 +68,6 @@ const MIGRATIONS: &[&str] = &[
         session TEXT NOT NULL,
         key     TEXT NOT NULL,
         call_id TEXT NOT NULL,
-        tool    TEXT NOT NULL,
         asked   INTEGER NOT NULL,
         at      INTEGER NOT NULL,
         PRIMARY KEY (session, key, call_id)

@@ -19,7 +19,6 @@ const CALL: SignedDuration = SignedDuration::from_hours(24);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostedCall {
     pub call: String,
-    pub tool: String,
     /// The agent's program was to ask a person.
     pub asked: bool,
     /// When it was judged.
@@ -50,9 +49,9 @@ impl Sessions {
     pub fn hosted(&self, session: &str, key: &str, call: &HostedCall) -> Result<(), DatabaseError> {
         self.database.with(|c| {
             c.prepare_cached(
-                "INSERT OR REPLACE INTO hosted_call (session, key, call_id, tool, asked, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT OR REPLACE INTO hosted_call (session, key, call_id, asked, at) VALUES (?1, ?2, ?3, ?4, ?5)",
             )?
-            .execute(params![session, key, call.call, call.tool, call.asked, call.at.as_millisecond()])
+            .execute(params![session, key, call.call, call.asked, call.at.as_millisecond()])
             .map(drop)
         })
     }
@@ -68,11 +67,11 @@ impl Sessions {
                 let mut take = tx.prepare_cached(
                     "DELETE FROM hosted_call WHERE session = ?1 AND key = ?2
                      AND at = (SELECT min(at) FROM hosted_call WHERE session = ?1 AND key = ?2)
-                     RETURNING call_id, tool, asked, at",
+                     RETURNING call_id, asked, at",
                 )?;
                 let rows = take.query_map(params![session, key], |row| {
-                    let at = crate::state::database::timestamp(row.get(3)?)?;
-                    Ok(HostedCall { call: row.get(0)?, tool: row.get(1)?, asked: row.get(2)?, at })
+                    let at = crate::state::database::timestamp(row.get(2)?)?;
+                    Ok(HostedCall { call: row.get(0)?, asked: row.get(1)?, at })
                 })?;
                 rows.collect::<Result<Vec<_>, _>>()?
             };
@@ -105,7 +104,7 @@ mod tests {
         let sessions = Sessions::open(&StateDir::open(temp.path().join("s")).unwrap()).unwrap();
         // As the database keeps it: in milliseconds.
         let at = Timestamp::from_millisecond(Timestamp::now().as_millisecond()).unwrap();
-        let call = |call: &str, at| HostedCall { call: call.to_owned(), tool: "Bash".to_owned(), asked: false, at };
+        let call = |call: &str, at| HostedCall { call: call.to_owned(), asked: false, at };
         let (first, second) = (call("1", at), call("2", at + SignedDuration::from_millis(5)));
         sessions.hosted("s", "k", &second).unwrap();
         sessions.hosted("s", "k", &first).unwrap();
