@@ -149,7 +149,7 @@ pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError
 }
 
 pub(crate) fn definitions(registry: &Registry) -> Vec<&Definition> {
-    registry.all().map(|tool| tool.definition()).collect()
+    registry.known().map(|tool| tool.definition()).collect()
 }
 
 impl Ground {

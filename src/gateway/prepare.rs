@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::call::{Call, Digest, Origin, Request};
 use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
-use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
+use crate::facts::{Facts, SandboxFacts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
@@ -54,7 +54,9 @@ impl Gateway {
         let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
             // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
-            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+            CallError::UnknownTool { name, known }
+                if origin == Origin::Cli && self.registry.names().any(|known| known == name) =>
+            {
                 let agent = caller.principal.agent.clone();
                 denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
             }
@@ -84,7 +86,11 @@ impl Gateway {
         };
         notes.extend(misplaced(&call, &ground, command.is_some()));
         let mut plan = None;
-        if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
+        if caller.confined
+            && command.is_some()
+            && ground.resolver.is_ok()
+            && notes.iter().all(|note| note.id != MISPLACED)
+        {
             match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
                     notes.extend(own_exposed(&made));
@@ -101,7 +107,10 @@ impl Gateway {
         session.wrote = command.iter().flat_map(|command| &command.scripts).any(|script| script.wrote);
         let facts = Facts {
             sensitivity: definition.sensitivity,
-            sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
+            sandbox: command.is_some().then(|| match caller.confined {
+                true => ground.profile.facts(&self.kernel),
+                false => SandboxFacts::unconfined(),
+            }),
             command,
             paths,
             session,
