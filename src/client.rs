@@ -22,6 +22,7 @@ use crate::approval::{ApprovalId, CredentialError, operator_token, presented_tok
 use crate::config::Places;
 use crate::daemon::Answer;
 use crate::daemon::errand::{self, Errand, Offers, Standing};
+use crate::daemon::hosted::{self, HostErrand, Said};
 use crate::gateway::{Judged, Outcome};
 use crate::state::{StateDir, StateError};
 
@@ -105,6 +106,15 @@ impl Client {
     /// As [`Client::call`].
     pub fn judge(&self, errand: &Errand) -> Result<Judged, ClientError> {
         self.runtime.block_on(self.link.post(errand::JUDGE, serde_json::to_vec(errand)?))
+    }
+
+    /// Tells of an event of an agent's own program.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call`].
+    pub fn hosted(&self, errand: &HostErrand) -> Result<Said, ClientError> {
+        self.runtime.block_on(self.link.post(hosted::HOSTED, serde_json::to_vec(errand)?))
     }
 
     /// Answers an approval.

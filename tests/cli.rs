@@ -466,7 +466,7 @@ fn what_others_wrote_does_not_reach_the_terminal_raw() {
         let shown = format!("{}{}", ran.stdout, ran.stderr);
         assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{call:?}: {ran:?}");
     }
-    world.write("work/.portcullis/commands/x.toml", &format!("\"odd{}\" = 1\n", "\\u001b[2J"));
+    world.write("work/.portcullis/commands/x.toml", format!("\"odd{}\" = 1\n", "\\u001b[2J"));
     world.write(&format!("work/.portcullis/commands/y{esc}.toml"), "nonsense = 1\n");
     for call in [&["rules", "list"][..], &["doctor"], &["explain", "--", "ls"], &["check", "Bash", "command=ls"]] {
         let ran = world.run(call);

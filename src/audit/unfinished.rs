@@ -12,13 +12,14 @@ use crate::audit::chain::Header;
 use crate::audit::event::Unknown;
 use crate::audit::lines::{End, Lines};
 use crate::audit::{LogError, log_file};
+use crate::call::Origin;
 use crate::state::{Process, StateDir, private};
 use crate::verdict::Decision;
 
 /// The calls that a line speaks of, as far as it matters here.
 pub(super) enum Mention {
-    /// A call was judged.
-    Decided { id: String, effective: Decision, process: Process },
+    /// A call was judged. The process is the one that runs it if it is allowed, where that is the gateway's.
+    Decided { id: String, effective: Decision, process: Option<Process> },
     /// A call has its outcome, or is recorded to have none.
     Ended { id: String, unknown: bool },
 }
@@ -35,6 +36,7 @@ impl Mention {
         #[derive(Deserialize)]
         struct Id {
             id: String,
+            origin: Origin,
         }
         #[derive(Deserialize)]
         struct Ended {
@@ -43,6 +45,8 @@ impl Mention {
         match kind {
             "decided" => {
                 let Decided { call, effective, process } = serde_json::from_slice(line).ok()?;
+                // The end of the process that judged it says nothing of what another one runs.
+                let process = (call.origin != Origin::Hook).then_some(process);
                 Some(Mention::Decided { id: call.id, effective, process })
             }
             "finished" | "unknown" => {
@@ -114,7 +118,7 @@ impl Unfinished {
             self.offset = line.next;
             let Ok(header) = Header::parse(line.bytes) else { continue };
             match Mention::of(&header.kind, line.bytes) {
-                Some(Mention::Decided { id, effective: Decision::Allow, process }) => {
+                Some(Mention::Decided { id, effective: Decision::Allow, process: Some(process) }) => {
                     self.calls.insert(id, (process, line.offset));
                 }
                 Some(Mention::Ended { id, .. }) => {

@@ -257,7 +257,7 @@ impl Check {
             (_, Some(Mention::Decided { id, effective, process })) => match effective {
                 Decision::Allow => {
                     calls.allowed += 1;
-                    self.open.insert(id, process);
+                    self.open.extend(process.map(|process| (id, process)));
                 }
                 Decision::Ask(_) => calls.asked += 1,
                 Decision::Deny => calls.denied += 1,

@@ -74,6 +74,17 @@ pub enum Command {
         #[command(subcommand)]
         command: SandboxCommand,
     },
+    /// Put Portcullis in front of the tools of an agent's own program, by its hooks. Shows what changes.
+    Install(InstallArgs),
+    /// Take it out again: what was in the program's configuration before comes back, byte for byte.
+    Uninstall(InstallArgs),
+    /// Answer an event of an agent's own program, on standard input, in the form that the program honours.
+    ///
+    /// `portcullis install AGENT` sets this up. Whatever goes wrong blocks.
+    Hook(HookArgs),
+    /// Do the errand of a hook, in a process of its own.
+    #[command(hide = true)]
+    HookJudge,
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -196,6 +207,9 @@ pub enum DefinitionForm {
 
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
+    /// Prove that the hook in this agent's own program holds, instead of reporting on this machine.
+    #[arg(value_name = "AGENT", value_parser = hosts(), conflicts_with_all = ["agent", "workspace"])]
+    pub host: Option<String>,
     /// Print the report as one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -372,6 +386,58 @@ pub struct ExecArgs {
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct HookArgs {
+    /// The agent whose program it is.
+    #[arg(value_name = "AGENT", value_parser = hosts())]
+    pub host: String,
+    /// The configured agent to judge as [default: the one that is named like the program, else as without a name].
+    #[arg(long = "agent", value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The event, where the program does not say it.
+    #[arg(long, value_name = "NAME")]
+    pub event: Option<String>,
+    /// Run shell commands that are allowed in this sandbox profile, where the program takes a rewritten command.
+    #[arg(long, value_name = "PROFILE")]
+    pub confine: Option<String>,
+    /// The program asks a person where it is told to, and waits for the answer (generic form).
+    #[arg(long)]
+    pub asks: bool,
+    /// How long an answer may take before it is a refusal.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub deadline: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct InstallArgs {
+    /// The agent whose program it is.
+    #[arg(value_name = "AGENT", value_parser = hosts())]
+    pub host: String,
+    /// For this user, in every project [default].
+    #[arg(long, conflicts_with = "project")]
+    pub user: bool,
+    /// For the project in the current directory, and everybody who works on it with a Portcullis at the same place.
+    #[arg(long)]
+    pub project: bool,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Add Portcullis as an MCP server as well.
+    #[arg(long)]
+    pub mcp: bool,
+    /// The configured agent to judge as.
+    #[arg(long = "agent", value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Run shell commands that are allowed in this sandbox profile, where the program takes a rewritten command. The program's
+    /// own rules and prompts do not apply to them any more.
+    #[arg(long, value_name = "PROFILE")]
+    pub confine: Option<String>,
+}
+
+fn hosts() -> clap::builder::PossibleValuesParser {
+    crate::hook::hosts::ALL.iter().map(|host| host.name).collect::<Vec<_>>().into()
 }
 
 #[derive(Args, Debug)]

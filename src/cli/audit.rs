@@ -78,7 +78,7 @@ fn short(id: &str) -> &str {
 /// The tool and the argument that says most.
 fn subject(decided: &Decided) -> String {
     let call = &decided.call;
-    let said = ["command", "path", "pattern"].into_iter().find_map(|name| call.text(name)).unwrap_or("");
+    let said = ["command", "path", "pattern", "name"].into_iter().find_map(|name| call.text(name)).unwrap_or("");
     let flat: String = said.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();
     let why = decided.verdict.findings().map(|(_, f)| f).max_by_key(|f| f.severity).map_or("", |f| f.id.as_str());
     format!("{} {flat}  [{why}]", call.tool)

@@ -9,6 +9,7 @@ use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};
 use crate::daemon::Answer;
 use crate::daemon::errand::{Errand, presented};
+use crate::daemon::hosted::{HostErrand, Said};
 use crate::gateway::{Gateway, Judged, Outcome};
 
 pub(super) enum Gate {
@@ -45,6 +46,14 @@ impl Gate {
                 let request = errand.request(&caller)?;
                 Ok(gateway.judge(&caller, request))
             }
+        }
+    }
+
+    /// Tells of an event of an agent's own program.
+    pub fn hosted(&self, errand: &HostErrand) -> Result<Said, Failure> {
+        match self {
+            Gate::Daemon(client) => Ok(client.hosted(errand).map_err(failure)?),
+            Gate::Here { gateway, .. } => Ok(errand.answer(gateway, presented(gateway)?.as_ref(), None)?),
         }
     }
 

@@ -11,6 +11,7 @@
 
 pub mod errand;
 mod held;
+pub mod hosted;
 mod idle;
 mod listen;
 mod reload;
@@ -27,7 +28,9 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use self::errand::ErrandError;
 pub(crate) use self::held::Held;
+use self::hosted::{HostErrand, Said};
 pub use self::listen::{ListenError, Listeners, running};
 pub use self::reload::{Files, follow_changes};
 pub use self::serve::{end_calls, serve};
@@ -211,6 +214,17 @@ impl Daemon {
         let gateway = Arc::clone(&self.gateway);
         let agent = caller.principal.agent.clone();
         self.in_turn(&agent, move || gateway.judge(&caller, request)).await
+    }
+
+    /// Answers an event of an agent's own program.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::call`].
+    pub async fn hosted(&self, errand: HostErrand, role: Role) -> Result<Result<Said, ErrandError>, Refusal> {
+        let (gateway, home) = (Arc::clone(&self.gateway), self.workspace.clone());
+        let agent = errand.agent.clone();
+        self.in_turn(&agent, move || errand.answer(&gateway, Some(&role), Some(&home))).await
     }
 
     /// Works with the gateway's books, off the event loop.

@@ -110,10 +110,19 @@ impl Firewall {
     ///
     /// The verdict that stands against the call.
     pub fn clear(&self, prepared: Prepared, approval: Approval<'_>) -> Result<Cleared, Verdict> {
-        let Prepared { call, facts, digest, .. } = &prepared;
+        self.check(&prepared, approval).map(|()| Cleared { prepared })
+    }
+
+    /// The same for a call that somebody else runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Firewall::clear`].
+    pub fn check(&self, prepared: &Prepared, approval: Approval<'_>) -> Result<(), Verdict> {
+        let Prepared { call, facts, digest, .. } = prepared;
         let mut verdict = self.judge(call, facts, 0);
         if verdict.decision == Decision::Allow {
-            return Ok(Cleared { prepared });
+            return Ok(());
         }
         let level = match approval {
             Approval::Standing => standing(call, &verdict),
@@ -127,7 +136,7 @@ impl Firewall {
         };
         let asked_within = matches!(verdict.decision, Decision::Ask(needed) if needed.number() <= level);
         let permitted = self.judge(call, facts, level).stage(Stage::Policy) == Some(Decision::Allow);
-        if asked_within && permitted { Ok(Cleared { prepared }) } else { Err(verdict) }
+        if asked_within && permitted { Ok(()) } else { Err(verdict) }
     }
 }
 

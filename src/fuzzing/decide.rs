@@ -223,7 +223,7 @@ fn call(input: &mut Input<'_>) -> Call {
             mode: *input.pick(&[Mode::Default, Mode::Plan, Mode::AcceptEdits, Mode::Bypass]),
             unattended: input.byte() % 4 == 3,
         },
-        origin: *input.pick(&[Origin::Cli, Origin::Library, Origin::Mcp, Origin::Rest]),
+        origin: *input.pick(&[Origin::Cli, Origin::Hook, Origin::Library, Origin::Mcp, Origin::Rest]),
         caller_id: None,
     }
 }

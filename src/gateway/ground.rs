@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::unistd::{AccessFlags, access};
 
 use crate::audit::Hashes;
-use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
+use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet, WorkspaceFile};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
@@ -123,6 +123,18 @@ pub(crate) fn profiles(config: &Config) -> Result<Profiles, ProfileError> {
     Ok(profiles)
 }
 
+/// The standard protected paths, and those of the configuration and of the workspace.
+fn protection(config: &Config, own: &WorkspaceFile) -> Result<Protection, ProtectionError> {
+    let protect = config.file.protect.iter().chain(&own.protect);
+    Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())
+}
+
+/// What looks paths up in a workspace, without the rest of its rules.
+pub(crate) fn resolver(config: &Config, surroundings: &Surroundings) -> Result<Resolver, RulesError> {
+    let own = config::workspace_file(&surroundings.workspace)?.unwrap_or_default();
+    Ok(Resolver::open(surroundings, protection(config, &own)?)?)
+}
+
 /// The policies that the configuration names: the shipped set, then the files of the configuration's directories.
 pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError> {
     let mut sources = match config.file.policy_set.unwrap_or_default() {
@@ -137,7 +149,7 @@ pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError
 }
 
 pub(crate) fn definitions(registry: &Registry) -> Vec<&Definition> {
-    registry.all().map(|tool| tool.definition()).collect()
+    registry.known().map(|tool| tool.definition()).collect()
 }
 
 impl Ground {
@@ -176,8 +188,7 @@ impl Ground {
         }
 
         let surroundings = config.surroundings(workspace);
-        let protect = config.file.protect.iter().chain(&own.protect);
-        let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
+        let protection = protection(config, &own)?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
         Ok(Ground {
             firewall: Firewall {
@@ -255,6 +266,8 @@ pub enum RulesError {
     FatalException { place: Place, rule: String },
     #[error("{place}: there is no command rule `{rule}` to except: `portcullis rules list` names them all")]
     UnknownException { place: Place, rule: String },
+    #[error(transparent)]
+    Ground(#[from] GroundError),
     #[error(transparent)]
     Pack(#[from] PackError),
     #[error(transparent)]

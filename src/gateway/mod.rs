@@ -5,6 +5,7 @@ mod checked;
 mod generation;
 mod ground;
 mod health;
+mod hosted;
 mod prepare;
 mod record;
 mod report;
@@ -21,9 +22,10 @@ use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
 pub(crate) use self::ground::{
-    definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
+    definitions, guard, packs, policy_sources, profiles, resolver, workspace_packs, workspace_policies,
 };
 pub use self::health::Health;
+pub use self::hosted::{Ended, Hosted, Opinion, Pending};
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
@@ -69,6 +71,9 @@ pub struct Caller {
     /// Who answers for the session.
     pub operator: Option<String>,
     pub origin: Origin,
+    /// Whether the gateway confines the programs of the calls. An agent's own program, which asks by a hook, runs them as it
+    /// likes.
+    pub confined: bool,
 }
 
 impl Caller {
@@ -409,7 +414,7 @@ fn decide(
         }
     }
     let deferred = may_ride(verdict, &facts);
-    state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
+    state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), ..How::default() })?;
     let by = match (&grant, verdict.decision) {
         (Some(_), _) => By::Grant,
         (None, Decision::Ask(_)) => By::Mode,
@@ -496,6 +501,7 @@ impl Gateway {
             allowed_tools: agent.allowed_tools,
             operator: agent.operator,
             origin: Origin::Cli,
+            confined: true,
         })
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::call::{Call, Digest, Origin, Request};
 use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
-use crate::facts::{Facts, Scope, SessionFacts, Surroundings};
+use crate::facts::{Facts, SandboxFacts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
@@ -54,7 +54,9 @@ impl Gateway {
         let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
             // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
-            CallError::UnknownTool { name, known } if origin == Origin::Cli && self.registry.has(&name) => {
+            CallError::UnknownTool { name, known }
+                if origin == Origin::Cli && self.registry.names().any(|known| known == name) =>
+            {
                 let agent = caller.principal.agent.clone();
                 denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
             }
@@ -84,10 +86,15 @@ impl Gateway {
         };
         notes.extend(misplaced(&call, &ground, command.is_some()));
         let mut plan = None;
-        if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
+        if caller.confined
+            && command.is_some()
+            && ground.resolver.is_ok()
+            && notes.iter().all(|note| note.id != MISPLACED)
+        {
             match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
                     notes.extend(own_exposed(&made));
+                    notes.extend(protected_exposed(&made));
                     plan = Some(made);
                 }
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
@@ -100,7 +107,10 @@ impl Gateway {
         session.wrote = command.iter().flat_map(|command| &command.scripts).any(|script| script.wrote);
         let facts = Facts {
             sensitivity: definition.sensitivity,
-            sandbox: command.is_some().then(|| ground.profile.facts(&self.kernel)),
+            sandbox: command.is_some().then(|| match caller.confined {
+                true => ground.profile.facts(&self.kernel),
+                false => SandboxFacts::unconfined(),
+            }),
             command,
             paths,
             session,
@@ -115,7 +125,11 @@ impl Gateway {
     pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
         ground.plan(&here.cwd, || {
             let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-            Plan::new(&ground.profile, &self.kernel, here, &host)
+            let plan = Plan::new(&ground.profile, &self.kernel, here, &host)?;
+            Ok(match &ground.resolver {
+                Ok(resolver) => plan.guarded_by(resolver),
+                Err(_) => plan,
+            })
         })
     }
 
@@ -206,6 +220,16 @@ fn own_exposed(plan: &Plan) -> Option<Finding> {
     let message = "the gateway's own binary lies in the workspace, and this kernel's confinement cannot keep a command from \
         replacing it; install it elsewhere";
     plan.exposes_own().then(|| Finding::new("sandbox.own-binary-exposed", Severity::Warn, message))
+}
+
+/// Said where a command that does not name a protected path can reach it all the same, by a pattern or a recursion.
+fn protected_exposed(plan: &Plan) -> Option<Finding> {
+    let tier = plan.tier();
+    let message = format!(
+        "tier {} cannot keep protected paths inside the workspace from a command that does not name them",
+        tier.as_str()
+    );
+    (!tier.is_full()).then(|| Finding::new("sandbox.protected-exposed", Severity::Note, message))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.

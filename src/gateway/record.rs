@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::facts::path::Access;
 use crate::facts::{Facts, SessionFacts};
 use crate::sandbox::purge;
-use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
+use crate::state::{DatabaseError, HostedCall, Process, Sessions, StateDir, StateError};
 use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
 
 /// The state directory, open: the log, the approvals, the sessions, the credentials.
@@ -85,12 +85,12 @@ impl State {
         let event = Event::Decided(Box::new(decision(entry, effective, how)));
         // What can fail comes before the record that lets the call run.
         self.sessions.count(&entry.call.principal.session, effective)?;
-        if effective == Decision::Allow {
+        if effective == Decision::Allow || how.host_asks {
             let agent = &entry.call.principal.agent;
             self.sessions.wrote(agent, &written(entry.facts, entry.workspace), Timestamp::now())?;
         }
         let ticket = self.append(&event)?;
-        if effective == Decision::Allow
+        if (effective == Decision::Allow || how.host_asks)
             && !how.deferred
             && let Err(error) = ticket.synced()
         {
@@ -126,6 +126,23 @@ impl State {
         }
         // The count is of no weight beside the record.
         let _ = self.sessions.count(&request.principal.session, Decision::Deny);
+    }
+
+    pub fn bind(&self, session: &str, here: &Path) -> Result<PathBuf, RecordError> {
+        Ok(self.sessions.bind(session, here, Timestamp::now())?)
+    }
+
+    /// Remembers a call that the agent's own program runs.
+    pub fn hosted(&self, session: &str, key: &str, call: &HostedCall) -> Result<(), RecordError> {
+        Ok(self.sessions.hosted(session, key, call)?)
+    }
+
+    pub fn hosted_ended(&self, session: &str, key: &str, now: Timestamp) -> Result<Vec<HostedCall>, RecordError> {
+        Ok(self.sessions.ended(session, key, now)?)
+    }
+
+    pub fn taint(&self, session: &str) -> Result<(), RecordError> {
+        Ok(self.sessions.taint(session)?)
     }
 
     pub fn has_written(&self, agent: &str, path: &Path) -> Result<bool, RecordError> {
@@ -325,6 +342,8 @@ pub(super) struct How<'a> {
     pub deferred: bool,
     pub grant: Option<&'a Grant>,
     pub pending: Option<&'a Approval>,
+    /// The agent's own program asks a person, and may run the call.
+    pub host_asks: bool,
 }
 
 /// How a tool's answer is recorded.

@@ -31,6 +31,7 @@ use serde_json::json;
 
 pub use self::guard::Identity;
 pub use self::problem::Problem;
+use crate::daemon::hosted::HOSTED;
 use crate::daemon::{Daemon, errand};
 
 /// A path, the methods that it takes, and what answers them.
@@ -64,6 +65,7 @@ pub fn router(daemon: Arc<Daemon>, further: Router<Arc<Daemon>>) -> Router {
         .route(errand::CALL, post(errands::call))
         .route(errand::JUDGE, post(errands::judge))
         .route(errand::OFFERS, post(errands::offers))
+        .route(HOSTED, post(errands::hosted))
         .merge(further)
         .route_layer(from_fn_with_state(Arc::clone(&daemon), guard::authenticate));
     gather(open_routes())

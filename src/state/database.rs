@@ -58,6 +58,23 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX written_at ON written (at);
 ",
+    "
+    CREATE TABLE hosted_session (
+        session   TEXT PRIMARY KEY,
+        workspace BLOB NOT NULL,
+        at        INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE hosted_call (
+        session TEXT NOT NULL,
+        key     TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        asked   INTEGER NOT NULL,
+        at      INTEGER NOT NULL,
+        PRIMARY KEY (session, key, call_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX hosted_session_at ON hosted_session (at);
+    CREATE INDEX hosted_call_at ON hosted_call (at);
+",
 ];
 
 /// What a commit waits for.

@@ -55,7 +55,7 @@ fn i7_no_spelling_of_a_path_or_method_answers_an_approval() {
         format!("/api/approvals/{id}/grant?token={}", served.operator()),
         format!("/api/approvals/{id}/grant#x"),
         format!("/api/tools/..%2f..%2fapprovals%2f{id}%2fgrant/execute"),
-        format!("/api/tools/%2e%2e%2fapprovals/execute"),
+        "/api/tools/%2e%2e%2fapprovals/execute".to_owned(),
         format!("/mcp/../api/approvals/{id}/grant"),
         format!("/healthz/../api/approvals/{id}/grant"),
         format!("/api/pending/{id}/../../approvals/{id}/grant"),
