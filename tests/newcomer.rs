@@ -363,7 +363,10 @@ fn a_profile_of_ones_own_is_told_all_that_it_lacks() {
     world.write("config/profiles/mine.toml", "name = \"mine\"\n[filesystem]\nwrite = []\n");
     let ran = world.run(["sandbox", "check"]);
     assert_eq!(ran.code, 2, "{ran:?}");
-    tells(&ran, &["`description`", "`requires`", "`network`", "`limits`", "extends = \"workspace-write\"", "mine.toml"]);
+    tells(
+        &ran,
+        &["`description`", "`requires`", "`network`", "`limits`", "extends = \"workspace-write\"", "mine.toml"],
+    );
 }
 
 #[test]

@@ -82,12 +82,15 @@ pub(super) fn parse(line: &[u8]) -> Result<Record, Unreadable> {
     }
     let content = match &*header.kind {
         "approval" => Content::Event(Event::Approval(content(line)?)),
+        "checkpoint" => Content::Event(Event::Checkpoint(content(line)?)),
         "control" => Content::Event(Event::Control(content(line)?)),
         "decided" => Content::Event(Event::Decided(content(line)?)),
         "finished" => Content::Event(Event::Finished(content(line)?)),
         "opened" => Content::Event(Event::Opened(content(line)?)),
         "recovered" => Content::Event(Event::Recovered(content(line)?)),
         "rejected" => Content::Event(Event::Rejected(content(line)?)),
+        "retired" => Content::Event(Event::Retired(content(line)?)),
+        "rotated" => Content::Event(Event::Rotated(content(line)?)),
         "unknown" => Content::Event(Event::Unknown(content(line)?)),
         other => {
             let mut fields: Map<String, Value> = content(line)?;
@@ -149,11 +152,11 @@ mod tests {
         let expected =
             Control { change: Change::PolicyLoaded, detail: "d".into(), before: None, after: None, by: None };
         assert_eq!(parse(known.as_bytes()).unwrap().content, Content::Event(Event::Control(expected)));
-        let foreign = format!(r#"{{{head},"kind":"checkpoint","size":3}}"#);
+        let foreign = format!(r#"{{{head},"kind":"novelty","size":3}}"#);
         let Content::Foreign { kind, fields } = parse(foreign.as_bytes()).unwrap().content else {
             panic!("an unknown kind was taken for a known one");
         };
-        assert_eq!(kind, "checkpoint");
+        assert_eq!(kind, "novelty");
         assert_eq!(Value::from(fields), serde_json::json!({"new": [1], "size": 3}));
     }
 

@@ -42,13 +42,44 @@ pub enum Content {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Event {
     Approval(ApprovalEvent),
+    Checkpoint(Signed),
     Control(Control),
     Decided(Box<Decided>),
     Finished(Finished),
     Opened(Opened),
     Recovered(Recovered),
     Rejected(Rejected),
+    Retired(Retired),
+    Rotated(Rotated),
     Unknown(Unknown),
+}
+
+/// The Merkle tree over all lines before this one, signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// A C2SP tlog-checkpoint, whose size is the number of this record.
+    pub note: String,
+}
+
+/// The first line of a new file: the one before it was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotated {
+    /// The name that the closed file has now.
+    pub closed: String,
+    /// A checkpoint of all lines before this one.
+    pub note: String,
+    /// The complete subtrees of its tree, the largest first: with them the tree goes on where older files are gone.
+    pub peaks: Vec<Digest>,
+}
+
+/// Closed files were removed, as the retention says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retired {
+    pub file: String,
+    /// The records that were in it.
+    pub from: u64,
+    pub to: u64,
+    pub bytes: u64,
 }
 
 /// The log was created.

@@ -290,9 +290,36 @@ pub enum AuditCommand {
         /// Another log than the configured one.
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
+        /// The key that signs the log's checkpoints, as `audit key` prints it [default: the one beside the log].
+        #[arg(long, value_name = "KEY")]
+        key: Option<String>,
+        /// Checkpoints that were kept elsewhere: the log must still be what they say. May be given more than once.
+        #[arg(long = "checkpoint", value_name = "FILE", value_hint = ValueHint::FilePath)]
+        checkpoints: Vec<PathBuf>,
         /// Print the report as one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Sign the log as it is now and print the checkpoint, to be kept where nobody on this machine can change it.
+    Checkpoint,
+    /// Print the public key that checks the log's checkpoints.
+    Key,
+    /// Print a proof that a record is in the log, or that the log has only grown since a checkpoint.
+    Prove {
+        /// The record's number, or the id of a call.
+        #[arg(conflicts_with = "since")]
+        record: Option<String>,
+        /// Prove that the log has only grown since this checkpoint.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        since: Option<PathBuf>,
+    },
+    /// Check such a proof, without the log. Exits with 2 where it proves nothing.
+    CheckProof {
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: PathBuf,
+        /// The key of the log, as `audit key` prints it.
+        #[arg(long, value_name = "KEY")]
+        key: String,
     },
 }
 

@@ -41,7 +41,7 @@ impl State {
     /// and the directories that they left are removed.
     pub fn open(config: &Config) -> Result<Self, RecordError> {
         let dir = StateDir::open(&config.places.state)?;
-        let log = Log::open(&dir)?;
+        let log = Log::open_with(&dir, config.file.audit.settings())?;
         log.settle()?;
         let scratch = config.places.scratch();
         // Nobody waits for it. Where there is no thread to be had, or the process ends before, the next start does it.

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may panic")]
 
 mod approvals;
+mod checkpoints;
 mod crash;
 mod damage;
 mod full_disk;

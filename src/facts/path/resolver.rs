@@ -96,14 +96,7 @@ impl Resolver {
 
     /// Looks up a path that is opened again by name later, by a command or by another program: no handle is kept, and what
     /// can be done with it is not for the gateway to say.
-    pub(super) fn look_by_name(
-        &self,
-        memo: &Memo,
-        argument: &str,
-        given: &str,
-        access: Access,
-        cwd: &Path,
-    ) -> Looked {
+    pub(super) fn look_by_name(&self, memo: &Memo, argument: &str, given: &str, access: Access, cwd: &Path) -> Looked {
         self.looked(memo, argument, given, access, cwd, false)
     }
 
