@@ -17,6 +17,7 @@
 mod credentials;
 mod grant;
 mod id;
+mod scope;
 mod seal;
 mod store;
 
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token, presented_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
+pub use self::scope::Scope;
 pub use self::store::{AT_THE_TERMINAL, ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
@@ -98,6 +100,7 @@ impl Approval {
             by: self.decided_by.clone().filter(|_| answered),
             reason: self.reason.clone().filter(|_| answered),
             findings: self.findings.iter().map(|seen| seen.id.clone()).collect(),
+            scope: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::audit::event::{Content, Event, Record};
+use crate::audit::redact::Redactor;
 use crate::audit::{FORMAT, LogError, MAX_DEPTH, MAX_LINE};
 use crate::call::Digest;
 
@@ -49,8 +50,22 @@ pub enum Unreadable {
 pub(super) struct Body(Vec<u8>);
 
 impl Body {
-    pub(super) fn of(event: &Event) -> Result<Self, LogError> {
+    /// Secrets in the event are replaced first: no others than these bytes reach the disk.
+    pub(super) fn redacted(event: &Event, redactor: &Redactor) -> Result<Self, LogError> {
         let json = serde_json::to_vec(event).map_err(LogError::Json)?;
+        if depth(&json) > MAX_DEPTH {
+            return Err(LogError::TooDeep);
+        }
+        let json = redactor.record(&json).map_err(LogError::Json)?.unwrap_or(json);
+        Self::checked(json)
+    }
+
+    /// An event of the log's own, which holds nobody's text.
+    pub(super) fn of(event: &Event) -> Result<Self, LogError> {
+        Self::checked(serde_json::to_vec(event).map_err(LogError::Json)?)
+    }
+
+    fn checked(json: Vec<u8>) -> Result<Self, LogError> {
         if json.len() > MAX_LINE - MAX_HEADER {
             return Err(LogError::TooLarge { bytes: json.len() });
         }

@@ -11,6 +11,7 @@ use crate::audit::event::{Event, Retired, Rotated, Signed, Trouble, Unknown};
 use crate::audit::growth::{Growth, replace};
 use crate::audit::lock::{Held, LOCK_WAIT};
 use crate::audit::note::{NoteError, Signer};
+use crate::audit::redact::Redactor;
 use crate::audit::sync::{GroupSync, Ticket};
 use crate::audit::tail::Book;
 use crate::audit::unfinished::Unfinished;
@@ -22,6 +23,7 @@ use crate::state::{Life, StateDir, StateError, private};
 pub struct Log {
     state: StateDir,
     settings: Settings,
+    redactor: Redactor,
     writer: Mutex<Writer>,
 }
 
@@ -136,13 +138,14 @@ impl Log {
     pub fn open_with(state: &StateDir, settings: Settings) -> Result<Self, LogError> {
         let mut writer = Writer::open(state)?;
         writer.locked(|book, _| book.settle(None).map(drop))?;
-        Ok(Log { state: state.clone(), settings, writer: Mutex::new(writer) })
+        let redactor = Redactor::open(state)?;
+        Ok(Log { state: state.clone(), settings, redactor, writer: Mutex::new(writer) })
     }
 
     /// Appends a record. It is in the kernel's hands, safe from a crash of the process, when this returns; the ticket waits
     /// for the disk.
     pub fn append(&self, event: &Event) -> Result<Ticket, LogError> {
-        let body = Body::of(event)?;
+        let body = Body::redacted(event, &self.redactor)?;
         let mut writer = self.lock();
         writer.ready()?;
         let appended = writer.locked(|book, sync| {

@@ -20,6 +20,7 @@
 mod chain;
 mod event;
 mod growth;
+pub mod index;
 mod lines;
 mod lock;
 mod log;
@@ -27,6 +28,8 @@ pub mod merkle;
 pub mod note;
 mod prove;
 pub mod read;
+pub mod redact;
+pub mod replay;
 mod sync;
 mod tail;
 mod unfinished;

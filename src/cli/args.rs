@@ -108,6 +108,67 @@ pub struct ToolCall {
     pub json: Option<String>,
 }
 
+/// Under which rules the past is decided again.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReplayArgs {
+    /// Policy files, or directories of them, in place of the configured ones. May be given more than once.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub policies: Vec<PathBuf>,
+    /// A directory of command packs in place of the configured ones: the commands are analysed again.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub packs: Option<PathBuf>,
+    /// Analyse the commands again with the configured packs, in place of what was recorded of them.
+    #[arg(long)]
+    pub commands: bool,
+    /// Only calls since this time: a date, a time, or how long ago, such as `30d`.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Exit with 0 also where something became looser.
+    #[arg(long)]
+    pub accept_looser: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which calls.
+#[derive(Args, Clone, Debug, Default)]
+pub struct QueryArgs {
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// What was answered.
+    #[arg(long, value_name = "ANSWER", value_parser = ["allow", "ask", "ask(1)", "ask(2)", "deny"])]
+    pub verdict: Option<String>,
+    /// The id of a policy or of a rule, among the findings.
+    #[arg(long, value_name = "ID")]
+    pub rule: Option<String>,
+    /// A path that the call uses, or a directory above it.
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+    /// A host that the call names, or a domain above it.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// Not before this time: a date, a time, or how long ago, such as `30d` or `2h`.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Words, or beginnings of words, in the command, the paths or the findings.
+    #[arg(long, value_name = "WORDS")]
+    pub text: Option<String>,
+    /// How many, the newest.
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "N")]
+    pub limit: usize,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// How to print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -273,7 +334,38 @@ pub enum AuditCommand {
         /// How many.
         #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
         lines: usize,
+        /// Go on showing records as they are written.
+        #[arg(short, long)]
+        follow: bool,
         /// Print the records as they are in the log, one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a session did, one line a call.
+    Timeline {
+        session: String,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find calls.
+    Query(QueryArgs),
+    /// Ask the index in SQL: the views are calls, findings, paths, hosts, events and sessions. Nothing can be changed.
+    Sql {
+        /// One SELECT statement, such as `SELECT tool, count(*) FROM calls GROUP BY tool`.
+        #[arg(required_unless_present = "schema")]
+        query: Option<String>,
+        /// Print the views and their columns instead.
+        #[arg(long)]
+        schema: bool,
+        /// Print one JSON object a row.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say why a call was answered as it was: every stage, the policy that decided, and what would have changed it.
+    Why {
+        /// The call's id, or the beginning or end of it.
+        call: String,
         #[arg(long)]
         json: bool,
     },
@@ -296,10 +388,17 @@ pub enum AuditCommand {
         /// Checkpoints that were kept elsewhere: the log must still be what they say. May be given more than once.
         #[arg(long = "checkpoint", value_name = "FILE", value_hint = ValueHint::FilePath)]
         checkpoints: Vec<PathBuf>,
+        /// Decide every call again under the rules that its record names, which proves that the log is honest.
+        #[arg(long, conflicts_with = "path")]
+        rederive: bool,
         /// Print the report as one JSON object.
         #[arg(long)]
         json: bool,
     },
+    /// Decide the past again under other rules, and show what they would have changed.
+    ///
+    /// Exits with 2 where a call would be answered less strictly, unless that is accepted.
+    Replay(ReplayArgs),
     /// Sign the log as it is now and print the checkpoint, to be kept where nobody on this machine can change it.
     Checkpoint,
     /// Print the public key that checks the log's checkpoints.

@@ -374,6 +374,7 @@ fn decide(
     let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)));
     let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
 
+    state.keep(ground)?;
     let grant = match ground.firewall.effective(&call, verdict) {
         Decision::Allow => None,
         Decision::Ask(level) => match state.find_grant(&entry)? {

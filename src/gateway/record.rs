@@ -8,11 +8,13 @@ use crate::approval::{
     Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Requested, Role,
     Status, Store,
 };
+use crate::audit::replay::{InForce, Kept, KeptError};
 use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
 use crate::call::{Call, Digest, Request};
 use crate::config::Config;
 use crate::facts::path::Access;
 use crate::facts::{Facts, SessionFacts};
+use crate::gateway::ground::Ground;
 use crate::sandbox::purge;
 use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
 use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
@@ -20,6 +22,7 @@ use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
 /// The state directory, open: the log, the approvals, the sessions, the credentials.
 pub(super) struct State {
     log: Log,
+    kept: Kept,
     approvals: Store,
     sessions: Sessions,
     credentials: Credentials,
@@ -48,6 +51,7 @@ impl State {
         let _ = std::thread::Builder::new().name("purge".to_owned()).spawn(move || purge(&scratch));
         Ok(State {
             log,
+            kept: Kept::of(dir.path()),
             approvals: Store::open(&dir, lifetimes(config))?,
             sessions: Sessions::open(&dir)?,
             credentials: Credentials::open(&dir)?,
@@ -57,6 +61,13 @@ impl State {
     /// Takes over what a new configuration says of the books.
     pub fn adopt(&self, config: &Config) {
         self.approvals.set_lifetimes(lifetimes(config));
+    }
+
+    /// Keeps the rules that decide, so that what they decide can be decided again.
+    pub fn keep(&self, ground: &Ground) -> Result<(), RecordError> {
+        let profile = serde_json::to_value(&*ground.profile).unwrap_or_default();
+        let (hashes, firewall, packs) = (&ground.hashes(), &ground.firewall, &ground.packs);
+        Ok(self.kept.keep(InForce { firewall, packs, profile: &profile, hashes })?)
     }
 
     /// Opens the log anew where it has stopped.
@@ -285,6 +296,7 @@ fn decision(entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Decided {
         verdict: entry.verdict.clone(),
         effective,
         digest: entry.digest,
+        workspace: Some(entry.workspace.to_owned()),
         hashes: entry.hashes.clone(),
         deferred: how.deferred,
         grant: how.grant.map(|g| g.id.to_string()),
@@ -372,6 +384,8 @@ pub enum RecordError {
     Credential(#[from] CredentialError),
     #[error("the gateway's database cannot be used: {0}")]
     Database(#[from] DatabaseError),
+    #[error("the rules in force cannot be kept for the record: {0}")]
+    Kept(#[from] KeptError),
     #[error(transparent)]
     Log(#[from] LogError),
     /// The call was let through, and that could not be made durable. Its end is on record where the log takes it.

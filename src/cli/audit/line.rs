@@ -33,11 +33,9 @@ pub(super) fn short(id: &str) -> &str {
 
 /// The tool and the argument that says most.
 pub(super) fn subject(decided: &Decided) -> String {
-    let call = &decided.call;
-    let said = ["command", "path", "pattern"].into_iter().find_map(|name| call.text(name)).unwrap_or("");
-    let flat: String = said.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();
-    let why = decided.verdict.findings().map(|(_, f)| f).max_by_key(|f| f.severity).map_or("", |f| f.id.as_str());
-    format!("{} {flat}  [{why}]", call.tool)
+    let flat: String = decided.subject().chars().take(80).collect();
+    let why = decided.reason().map_or("", |finding| finding.id.as_str());
+    format!("{} {flat}  [{why}]", decided.call.tool)
 }
 
 pub(super) fn outcome(outcome: &Outcome) -> String {

@@ -2,26 +2,37 @@
 
 mod line;
 mod prove;
+mod query;
+mod replay;
 mod show;
 mod verify;
+mod when;
+mod why;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use self::line::line;
-use crate::audit;
 use crate::audit::read;
+use crate::audit::{self, Record};
 use crate::cli::args::AuditCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Places;
 
 pub(super) fn run(command: AuditCommand) -> Result<u8, Failure> {
     match command {
-        AuditCommand::Tail { lines, json } => tail(&log()?, lines, json),
+        AuditCommand::Tail { lines, follow, json } => tail(&log()?, lines, follow, json),
+        AuditCommand::Timeline { session, json } => query::timeline(&session, json),
+        AuditCommand::Query(args) => query::query(args),
+        AuditCommand::Sql { query, schema: _, json } => query::sql(query.as_deref(), json),
+        AuditCommand::Why { call, json } => why::run(&log()?, &call, json),
         AuditCommand::Show { call, json } => show::run(&log()?, &call, json),
-        AuditCommand::Verify { path, key, checkpoints, json } => {
-            verify::run(&path.map_or_else(log, Ok)?, verify::Against { key, checkpoints }, json)
+        AuditCommand::Verify { path, key, checkpoints, rederive, json } => {
+            verify::run(&path.map_or_else(log, Ok)?, verify::Against { key, checkpoints, rederive }, json)
         }
+        AuditCommand::Replay(args) => replay::run(&args),
         AuditCommand::Checkpoint => prove::checkpoint(),
         AuditCommand::Key => prove::key(),
         AuditCommand::Prove { record, since } => prove::prove(record, since.as_deref()),
@@ -46,14 +57,42 @@ fn log() -> Result<PathBuf, Failure> {
     )))
 }
 
-fn tail(log: &Path, lines: usize, json: bool) -> Result<u8, Failure> {
+fn tail(log: &Path, lines: usize, follow: bool, json: bool) -> Result<u8, Failure> {
     let mut out = render::out_or_data(json);
-    for record in read::last(log, lines)? {
+    let mut show = |record: &Record| -> Result<(), Failure> {
         if json {
-            writeln!(out, "{}", serde_json::to_string(&record)?)?;
+            writeln!(out, "{}", serde_json::to_string(record)?)?;
         } else {
-            writeln!(out, "{}", render::line(&line(&record)))?;
+            writeln!(out, "{}", render::line(&line(record)))?;
+        }
+        Ok(out.flush()?)
+    };
+    let mut next = 0;
+    for record in read::last(log, lines)? {
+        show(&record)?;
+        next = record.seq.saturating_add(1);
+    }
+    if lines == 0 {
+        next = read::newest(log)?.next().transpose()?.map_or(0, |record| record.seq.saturating_add(1));
+    }
+    while follow {
+        thread::sleep(FOLLOW);
+        let mut fresh = Vec::new();
+        for record in read::newest(log)? {
+            // A line that is being written is read the next time.
+            let Ok(record) = record else { break };
+            if record.seq < next {
+                break;
+            }
+            fresh.push(record);
+        }
+        for record in fresh.iter().rev() {
+            show(record)?;
+            next = record.seq.saturating_add(1);
         }
     }
     Ok(exit::OK)
 }
+
+/// How often a log that is followed is looked at.
+const FOLLOW: Duration = Duration::from_millis(200);

@@ -8,13 +8,18 @@ use serde_json::Value;
 
 use crate::audit::note::{Checkpoint, Verifier, notes};
 use crate::audit::read::CallState;
+use crate::audit::replay::{Dissent, Library, Rederived, rederive};
 use crate::audit::{self, Agreement, HeadState, Report, Trust};
 use crate::cli::{Failure, exit, render};
+use crate::config::Places;
+use crate::gateway;
 
 /// What else than the log a verification goes by.
 pub(super) struct Against {
     pub key: Option<String>,
     pub checkpoints: Vec<PathBuf>,
+    /// Whether every call is decided again.
+    pub rederive: bool,
 }
 
 impl Against {
@@ -42,10 +47,13 @@ impl Against {
 }
 
 pub(super) fn run(log: &Path, against: Against, as_json: bool) -> Result<u8, Failure> {
+    let rederive = against.rederive;
     let report = audit::verify_with(log, against.trust()?)?;
-    let code = if report.sound() { exit::OK } else { exit::DENIED };
+    let rederived = if rederive { Some(again(log)?) } else { None };
+    let honest = rederived.as_ref().is_none_or(Rederived::honest);
+    let code = if report.sound() && honest { exit::OK } else { exit::DENIED };
     if as_json {
-        writeln!(io::stdout(), "{}", report_json(&report)?)?;
+        writeln!(io::stdout(), "{}", report_json(&report, rederived.as_ref())?)?;
         return Ok(code);
     }
     let mut out = render::out();
@@ -95,6 +103,9 @@ pub(super) fn run(log: &Path, against: Against, as_json: bool) -> Result<u8, Fai
     for (checkpoint, found) in &report.kept {
         writeln!(out, "{}", kept(checkpoint, *found))?;
     }
+    if let Some(rederived) = &rederived {
+        told(&mut out, rederived)?;
+    }
     writeln!(out, "{}", if report.sound() { "the chain is whole" } else { "the log is NOT sound" })?;
     Ok(code)
 }
@@ -136,13 +147,46 @@ fn head(head: &HeadState) -> Option<String> {
     }
 }
 
-fn report_json(report: &Report) -> Result<Value, serde_json::Error> {
+/// Decides every call again, under the rules that were kept.
+fn again(log: &Path) -> Result<Rederived, Failure> {
+    let registry = crate::tools::all()?;
+    let mut library = Library::new(&Places::from_env()?.state, gateway::definitions(&registry));
+    Ok(rederive(log, &mut library)?)
+}
+
+fn told(out: &mut impl Write, rederived: &Rederived) -> io::Result<()> {
+    let Rederived { reproduced, undetermined, without_rules, why, dissents, more } = rederived;
+    writeln!(out, "rederived: {reproduced} calls are what their rules say")?;
+    if *undetermined > 0 {
+        writeln!(out, "note   {undetermined} calls cannot be decided again: what the rules read was redacted")?;
+    }
+    if *without_rules > 0 {
+        writeln!(out, "BROKEN {without_rules} calls cannot be decided again: {}", render::line(&why.join("; ")))?;
+    }
+    for Dissent { seq, call, recorded, derived, why } in dissents {
+        writeln!(
+            out,
+            "BROKEN record {seq}, call {call}: recorded {recorded}, derived {derived}: {}",
+            render::line(why)
+        )?;
+    }
+    if *more > 0 {
+        writeln!(out, "BROKEN and {more} more calls")?;
+    }
+    Ok(())
+}
+
+fn report_json(report: &Report, rederived: Option<&Rederived>) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(report)?;
     if let Some(calls) = value.get_mut("calls").and_then(Value::as_object_mut) {
         calls.insert("unknown".to_owned(), Value::from(report.calls.unknown + unknown(report)));
     }
     if let Some(map) = value.as_object_mut() {
         map.insert("sound".to_owned(), Value::from(report.sound()));
+        if let Some(rederived) = rederived {
+            map.insert("honest".to_owned(), Value::from(rederived.honest()));
+            map.insert("rederived".to_owned(), serde_json::to_value(rederived)?);
+        }
     }
     Ok(value)
 }
