@@ -56,7 +56,7 @@ impl Body {
         if depth(&json) > MAX_DEPTH {
             return Err(LogError::TooDeep);
         }
-        let json = redactor.record(&json).map_err(LogError::Json)?.unwrap_or(json);
+        let json = redactor.record(&json)?.unwrap_or(json);
         Self::checked(json)
     }
 

@@ -11,7 +11,7 @@ use crate::audit::event::{Event, Retired, Rotated, Signed, Trouble, Unknown};
 use crate::audit::growth::{Growth, replace};
 use crate::audit::lock::{Held, LOCK_WAIT};
 use crate::audit::note::{NoteError, Signer};
-use crate::audit::redact::Redactor;
+use crate::audit::redact::{RedactError, Redactor};
 use crate::audit::sync::{GroupSync, Ticket};
 use crate::audit::tail::Book;
 use crate::audit::unfinished::Unfinished;
@@ -78,6 +78,8 @@ pub enum LogError {
     Json(serde_json::Error),
     #[error(transparent)]
     Note(#[from] NoteError),
+    #[error(transparent)]
+    Redact(#[from] RedactError),
     #[error("{} was moved or replaced while this process wrote to it: restart the gateway", path.display())]
     Replaced { path: PathBuf },
     #[error(
@@ -114,6 +116,7 @@ impl LogError {
             LogError::Busy { .. }
             | LogError::Json(_)
             | LogError::Note(_)
+            | LogError::Redact(_)
             | LogError::TooDeep
             | LogError::TooLarge { .. }
             | LogError::Uncounted { .. } => false,
@@ -138,7 +141,7 @@ impl Log {
     pub fn open_with(state: &StateDir, settings: Settings) -> Result<Self, LogError> {
         let mut writer = Writer::open(state)?;
         writer.locked(|book, _| book.settle(None).map(drop))?;
-        let redactor = Redactor::open(state)?;
+        let redactor = Redactor::new(state);
         Ok(Log { state: state.clone(), settings, redactor, writer: Mutex::new(writer) })
     }
 

@@ -149,6 +149,7 @@ impl From<RecordError> for Problem {
             },
             RecordError::Credential(_)
             | RecordError::Database(_)
+            | RecordError::Kept(_)
             | RecordError::Log(_)
             | RecordError::NotRun(_)
             | RecordError::State(_) => Problem::unavailable(told),

@@ -9,4 +9,5 @@ mod damage;
 mod full_disk;
 mod many_writers;
 mod reading;
+mod redaction;
 mod support;

@@ -6,9 +6,10 @@ mod rules;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::Sha256;
 
 use self::rules::{Kind, NAMES, Value as Looks, WORDS};
@@ -24,7 +25,9 @@ pub fn is_redacted(text: &str) -> bool {
 
 /// Finds secrets and replaces them.
 pub struct Redactor {
-    key: Vec<u8>,
+    state: StateDir,
+    /// Read when the first secret is found.
+    key: OnceLock<Vec<u8>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -38,32 +41,42 @@ type Secrets = BTreeMap<String, &'static str>;
 
 impl Redactor {
     /// With the key of a state directory, made at first use.
-    ///
-    /// # Errors
-    ///
-    /// When the key cannot be read or made.
-    pub fn open(state: &StateDir) -> Result<Self, StateError> {
-        let key = secret_file(&state.keys().join("redaction.key"), || {
+    pub fn new(state: &StateDir) -> Self {
+        Redactor { state: state.clone(), key: OnceLock::new() }
+    }
+
+    fn key(&self) -> Result<&[u8], StateError> {
+        if let Some(key) = self.key.get() {
+            return Ok(key);
+        }
+        let key = secret_file(&self.state.keys().join("redaction.key"), || {
             let mut key = [0; 32];
             getrandom::fill(&mut key)?;
             Ok(hex::encode(key).into_bytes())
         })?;
-        Ok(Redactor { key })
+        Ok(self.key.get_or_init(|| key))
     }
 
     /// A text without its secrets.
-    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    ///
+    /// # Errors
+    ///
+    /// When it has some, and the key for their markers cannot be read or made.
+    pub fn text<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, RedactError> {
         let mut secrets = Secrets::new();
         find(text, &mut secrets);
-        self.replaced(text, &secrets)
+        if secrets.is_empty() {
+            return Ok(Cow::Borrowed(text));
+        }
+        Ok(Hiding { key: self.key()?, secrets: &secrets }.replaced(text))
     }
 
     /// A record, as its JSON text, without its secrets. `None` where there are none.
     ///
     /// # Errors
     ///
-    /// When the text is no JSON.
-    pub(super) fn record(&self, json: &[u8]) -> serde_json::Result<Option<Vec<u8>>> {
+    /// When the text is no JSON, or the key for the markers cannot be read or made.
+    pub(super) fn record(&self, json: &[u8]) -> Result<Option<Vec<u8>>, RedactError> {
         if WORDS.kinds(json).is_empty() {
             return Ok(None);
         }
@@ -76,37 +89,57 @@ impl Redactor {
             return Ok(None);
         }
         // What is found in one place is hidden in every other: a path, a host, a message that quotes the command.
-        self.hide(&mut value, &secrets, true);
-        serde_json::to_vec(&value).map(Some)
+        Hiding { key: self.key()?, secrets: &secrets }.hide(&mut value, true);
+        Ok(Some(serde_json::to_vec(&value)?))
     }
+}
 
-    fn hide(&self, value: &mut Value, secrets: &Secrets, ours: bool) {
+/// Why a record cannot be made safe. It is not written then.
+#[derive(Debug, thiserror::Error)]
+pub enum RedactError {
+    #[error("the record cannot be read as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the record holds a secret, and the key for its marker cannot be had: {0}")]
+    Key(#[from] StateError),
+}
+
+/// Secrets, being hidden.
+struct Hiding<'a> {
+    key: &'a [u8],
+    secrets: &'a Secrets,
+}
+
+impl Hiding<'_> {
+    /// `ours`: the names of fields are those of a record.
+    fn hide(&self, value: &mut Value, ours: bool) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(hidden) = self.replaced(text, secrets) {
+                if let Cow::Owned(hidden) = self.replaced(text) {
                     *text = hidden;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide(item, secrets, ours)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide(item, ours)),
             Value::Object(map) => {
-                let named = !ours && map.keys().any(|key| matches!(self.replaced(key, secrets), Cow::Owned(_)));
+                let named = !ours && map.keys().any(|key| matches!(self.replaced(key), Cow::Owned(_)));
                 if named {
                     let old = std::mem::take(map);
-                    *map = old
-                        .into_iter()
-                        .map(|(key, value)| (self.replaced(&key, secrets).into_owned(), value))
-                        .collect();
+                    *map = old.into_iter().map(|(key, value)| (self.replaced(&key).into_owned(), value)).collect();
                 }
-                hide_fields(self, map, secrets, ours);
+                for (key, value) in map.iter_mut() {
+                    if !(ours && OURS.contains(&key.as_str())) {
+                        // Below the arguments every name is the caller's.
+                        self.hide(value, ours && key != "arguments");
+                    }
+                }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     /// The text with every secret replaced, the longest first where they overlap.
-    fn replaced<'t>(&self, text: &'t str, secrets: &Secrets) -> Cow<'t, str> {
+    fn replaced<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut places: Vec<(Range<usize>, &str)> = Vec::new();
-        for (secret, kind) in secrets {
+        for (secret, kind) in self.secrets {
             for (at, _) in text.match_indices(secret.as_str()) {
                 places.push((at..at + secret.len(), kind));
             }
@@ -131,7 +164,7 @@ impl Redactor {
 
     fn marker(&self, kind: &str, secret: &str) -> String {
         // HMAC takes a key of any length.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return format!("{MARK}{kind}]") };
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key) else { return format!("{MARK}{kind}]") };
         mac.update(secret.as_bytes());
         let digest = hex::encode(mac.finalize().into_bytes());
         format!("{MARK}{kind}:{}]", digest.get(..8).unwrap_or_default())
@@ -166,16 +199,6 @@ const OURS: &[&str] = &[
     "step",
     "what",
 ];
-
-fn hide_fields(redactor: &Redactor, map: &mut Map<String, Value>, secrets: &Secrets, ours: bool) {
-    for (key, value) in map.iter_mut() {
-        if ours && OURS.contains(&key.as_str()) {
-            continue;
-        }
-        // Below the arguments every name is the caller's.
-        redactor.hide(value, secrets, ours && key != "arguments");
-    }
-}
 
 /// Every secret in a value, and in the names of its fields.
 fn collect(value: &Value, name: Option<&str>, secrets: &mut Secrets) {

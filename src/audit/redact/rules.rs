@@ -250,12 +250,7 @@ pub(super) static KINDS: [Kind; 50] = [
     ),
     kind("airtable-token", &["pat"], r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b", Formed),
     kind("telegram-token", &[":aa"], r"\b\d{8,10}:AA[A-Za-z0-9_\-]{32,34}", Formed),
-    kind(
-        "discord-token",
-        &["mt", "nz", "nd", "od", "ot"],
-        r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}\b",
-        Formed,
-    ),
+    kind("discord-token", &["."], r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}\b", Formed),
     kind(
         "social-token",
         &["aaaaaaaaaa", "eaac", "eaag", "eaab", "igq"],
@@ -378,7 +373,7 @@ pub(super) static KINDS: [Kind; 50] = [
         r#"(?:\bmysql(?:dump|admin|import)?\b[^\n|;&]*?\s-p|\bmariadb(?:-dump)?\b[^\n|;&]*?\s-p|\b(?:docker|podman|helm|skopeo|buildah|az)\b[^\n|;&]*?\blogin\b[^\n|;&]*?\s-p\s+|\bredis-cli\b[^\n|;&]*?\s-a\s+|\bmongo(?:sh|dump|restore)?\b[^\n|;&]*?\s-p\s+|\bsqlcmd\b[^\n|;&]*?\s-P\s*|\bldap(?:search|modify|add|passwd|delete)\b[^\n|;&]*?\s-w\s+|\b(?:un)?zip\b[^\n|;&]*?\s-P\s+|\b7z\b[^\n|;&]*?\s-p|\bhtpasswd\b[^\n|;&]*?\s-[a-z]*b[a-z]*\s+\S+\s+\S+\s+)['"]?(?P<s>[^\s'"\-][^\s'"]{2,})"#,
         Given,
     ),
-    kind("netrc", &["machine ", "login "], r#"(?i)\blogin\s+\S+\s+password\s+(?P<s>\S{3,})"#, Given),
+    kind("netrc", &["machine ", "login "], r#"(?i)\blogin\s+\S+\s+password\s+(?P<s>[^\s'"\\]{3,})"#, Given),
     kind(
         "pipe-password",
         &["--password-stdin", "passwd", "chpasswd", "sudo -s"],
@@ -390,7 +385,7 @@ pub(super) static KINDS: [Kind; 50] = [
     kind(
         "assigned",
         ASSIGNED,
-        r#"(?i)(?:^|[^A-Za-z0-9$])(?P<n>[A-Za-z0-9_.\-]*(?:passwd|password|passphrase|passcode|pwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|secret[_\-]?key|private[_\-]?key|auth[_\-]?key|account[_\-]?key|signing[_\-]?key|encryption[_\-]?key|master[_\-]?key|service[_\-]?key|subscription[_\-]?key|app[_\-]?key|license[_\-]?key|client[_\-]?secret|credentials?|connection[_\-]?string|_auth|_pass|_pw))=(?P<q>['"]?)(?P<s>[^\s'"&;,)<>|]{4,})"#,
+        r#"(?i)(?:^|[^A-Za-z0-9$])(?P<n>[A-Za-z0-9_.\-]*(?:passwd|password|passphrase|passcode|pwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|secret[_\-]?key|private[_\-]?key|auth[_\-]?key|account[_\-]?key|signing[_\-]?key|encryption[_\-]?key|master[_\-]?key|service[_\-]?key|subscription[_\-]?key|app[_\-]?key|license[_\-]?key|client[_\-]?secret|credentials?|connection[_\-]?string|_auth|_pass|_pw))=(?P<q>['"]?)(?P<s>[^\s'"\\&;,)<>|]{4,})"#,
         Given,
     ),
     // name: "value" and name = "value", as in code, JSON and YAML.
