@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pending ──► granted ──► consumed      (consumed durably before the call is dispatched, exactly once)
-//!    │           └──────► expired
+//!    │           └──────► expired       (or revoked; a grant for the session counts its uses until then)
 //!    ├──► refused
 //!    └──► expired
 //! ```
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token, presented_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
-pub use self::scope::Scope;
+pub use self::scope::{Like, Preview, Scope};
 pub use self::store::{AT_THE_TERMINAL, ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
@@ -85,12 +85,27 @@ pub struct Approval {
     pub decided_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What it covers, once granted.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What tells whether another command is like the one that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<Like>,
+    /// How many calls it has let through.
+    #[serde(default)]
+    pub uses: u64,
 }
 
 impl Approval {
+    /// The scopes that it can be granted with.
+    pub fn scopes(&self) -> Vec<Scope> {
+        let prefix = self.like.as_ref().and_then(Like::prefix).map(|words| Scope::Prefix { words });
+        [Scope::Call, Scope::Same].into_iter().chain(prefix).collect()
+    }
+
     /// This step for the audit log.
     pub fn event(&self, step: Step) -> ApprovalEvent {
-        let answered = matches!(step, Step::Granted | Step::Refused);
+        let answered = matches!(step, Step::Granted | Step::Refused | Step::Revoked);
         ApprovalEvent {
             approval: self.id.to_string(),
             step,
@@ -100,7 +115,7 @@ impl Approval {
             by: self.decided_by.clone().filter(|_| answered),
             reason: self.reason.clone().filter(|_| answered),
             findings: self.findings.iter().map(|seen| seen.id.clone()).collect(),
-            scope: None,
+            scope: Some(self.scope.clone()).filter(|scope| *scope != Scope::Call && step != Step::Requested),
         }
     }
 }

@@ -281,6 +281,10 @@ pub enum Step {
     Granted,
     Refused,
     Requested,
+    /// A grant was taken back.
+    Revoked,
+    /// A grant for the session let a call through.
+    Used,
 }
 
 /// What controls the agents has changed.

@@ -127,6 +127,11 @@ pub struct Approval {
     /// How long a grant may be used.
     #[serde(default, deserialize_with = "fields::duration")]
     pub grant: Option<SignedDuration>,
+    /// How long a grant for the session lasts, such as `8h`.
+    #[serde(default, deserialize_with = "fields::duration")]
+    pub session: Option<SignedDuration>,
+    /// How many calls of a session may ask in a minute; more are denied, and counted.
+    pub per_minute: Option<std::num::NonZero<u32>>,
 }
 
 /// How the audit log is kept.

@@ -201,6 +201,8 @@ fn merge(below: File, above: File) -> File {
         approval: Approval {
             pending: above.approval.pending.or(below.approval.pending),
             grant: above.approval.grant.or(below.approval.grant),
+            session: above.approval.session.or(below.approval.session),
+            per_minute: above.approval.per_minute.or(below.approval.per_minute),
         },
         audit: Audit {
             checkpoint_every: above.audit.checkpoint_every.or(below.audit.checkpoint_every),

@@ -6,6 +6,7 @@ mod generation;
 mod ground;
 mod health;
 mod prepare;
+mod preview;
 mod record;
 mod report;
 
@@ -26,7 +27,7 @@ pub(crate) use self::ground::{
 pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
-use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
+use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Role, Scope};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
@@ -265,7 +266,8 @@ impl Gateway {
                 return Outcome::Denied(judged);
             }
         };
-        let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
+        let (call, facts, digest, frame) =
+            (prepared.call.clone(), prepared.facts.clone(), prepared.digest, prepared.frame);
         let verdict = ground.firewall.judge(&call, &facts, 0);
         let next = decide(&state, &ground, prepared, &verdict, caller);
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
@@ -288,7 +290,7 @@ impl Gateway {
                 let told = matches!(error, RecordError::NotRun(_));
                 if let (Some(call), Some(facts), false) = (&judged.call, &judged.facts, told) {
                     let (verdict, hashes, workspace) = (&judged.verdict, &ground.hashes(), ground.workspace());
-                    state.fell(&Entry { call, facts, verdict, digest, hashes, workspace }, &request, &error);
+                    state.fell(&Entry { call, facts, verdict, digest, frame, hashes, workspace }, &request, &error);
                 }
                 Outcome::Denied(judged)
             }
@@ -368,9 +370,16 @@ fn decide(
     verdict: &Verdict,
     caller: &Caller,
 ) -> Result<Next, RecordError> {
-    let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
-    let entry =
-        Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes(), workspace: ground.workspace() };
+    let (call, facts, digest, frame) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest, prepared.frame);
+    let entry = Entry {
+        call: &call,
+        facts: &facts,
+        verdict,
+        digest,
+        frame,
+        hashes: &ground.hashes(),
+        workspace: ground.workspace(),
+    };
     let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)));
     let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
 
@@ -541,7 +550,52 @@ impl Gateway {
     ///
     /// When there is no such call, it was answered already, or this person may not answer it.
     pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
-        self.state()?.grant(id, by)
+        self.grant_for(id, by, &Scope::Call)
+    }
+
+    /// Lets a pending call run, and what else the scope covers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::grant`], and where such a scope is not to be had for this call.
+    pub fn grant_for(&self, id: &ApprovalId, by: &Role, scope: &Scope) -> Result<Grant, RecordError> {
+        self.state()?.grant(id, by, scope)
+    }
+
+    /// Takes a grant back.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such grant, or it was used up.
+    pub fn revoke(&self, id: &ApprovalId, by: &Role) -> Result<(), RecordError> {
+        self.state()?.revoke(id, by)
+    }
+
+    /// The grants that are in force.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn grants(&self) -> Result<Vec<Waiting>, RecordError> {
+        self.state()?.grants()
+    }
+
+    /// How many requests were withheld from the people in the last hour, by session.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn withheld(&self) -> Result<Vec<(String, u64)>, RecordError> {
+        self.state()?.withheld()
+    }
+
+    /// What each scope that a pending call can be granted with would have allowed of the last calls.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::approval`].
+    pub fn previews(&self, id: &ApprovalId) -> Result<Vec<Preview>, RecordError> {
+        self.state()?.previews(id)
     }
 
     /// Refuses a pending call.

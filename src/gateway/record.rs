@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::approval::{
-    Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Requested, Role,
-    Status, Store,
+    Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Like, Preview,
+    Requested, Role, Scope, Status, Store,
 };
+use crate::audit::read::ReadError;
 use crate::audit::replay::{InForce, Kept, KeptError};
 use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
 use crate::call::{Call, Digest, Request};
@@ -15,12 +16,14 @@ use crate::config::Config;
 use crate::facts::path::Access;
 use crate::facts::{Facts, SessionFacts};
 use crate::gateway::ground::Ground;
+use crate::gateway::preview;
 use crate::sandbox::purge;
 use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
 use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
 
 /// The state directory, open: the log, the approvals, the sessions, the credentials.
 pub(super) struct State {
+    dir: StateDir,
     log: Log,
     kept: Kept,
     approvals: Store,
@@ -35,6 +38,7 @@ pub(super) struct Entry<'a> {
     pub facts: &'a Facts,
     pub verdict: &'a Verdict,
     pub digest: Digest,
+    pub frame: Digest,
     pub hashes: &'a Hashes,
     pub workspace: &'a Path,
 }
@@ -52,6 +56,7 @@ impl State {
         Ok(State {
             log,
             kept: Kept::of(dir.path()),
+            dir: dir.clone(),
             approvals: Store::open(&dir, lifetimes(config))?,
             sessions: Sessions::open(&dir)?,
             credentials: Credentials::open(&dir)?,
@@ -205,7 +210,8 @@ impl State {
         let own = self.own_operator()?;
         let operator = operator.unwrap_or(own.name());
         let (call, digest, verdict) = (entry.call, entry.digest, entry.verdict);
-        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator };
+        let like = Some(Like::of(call, entry.facts, entry.frame));
+        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator, like };
         let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
         if let Some(superseded) = superseded {
             self.append(&Event::Approval(superseded.event(Step::Expired)))?;
@@ -218,7 +224,13 @@ impl State {
     }
 
     pub fn find_grant(&self, entry: &Entry<'_>) -> Result<Option<Grant>, RecordError> {
-        Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
+        let (session, now) = (&entry.call.principal.session, Timestamp::now());
+        if let Some(grant) = self.approvals.find_grant(&entry.digest, session, now)? {
+            return Ok(Some(grant));
+        }
+        let like = Like::of(entry.call, entry.facts, entry.frame);
+        let alike = self.approvals.grants_like(&like, session, now)?;
+        Ok(alike.into_iter().find(|grant| grant.covers_like(&like, entry.verdict).is_ok()))
     }
 
     /// What a person said who refused this very call, where its caller was not told yet. It is told once.
@@ -234,7 +246,8 @@ impl State {
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
     pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
         let used = self.approvals.consume(grant, Timestamp::now())?;
-        self.append(&Event::Approval(used.event(Step::Consumed)))?;
+        let step = if grant.scope == Scope::Call { Step::Consumed } else { Step::Used };
+        self.append(&Event::Approval(used.event(step)))?;
         Ok(())
     }
 
@@ -253,8 +266,8 @@ impl State {
         self.role_of(token.expose())
     }
 
-    pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
-        let grant = self.approvals.grant(id, by, Timestamp::now())?;
+    pub fn grant(&self, id: &ApprovalId, by: &Role, scope: &Scope) -> Result<Grant, RecordError> {
+        let grant = self.approvals.grant_for(id, by, scope, Timestamp::now())?;
         let approval = self.approvals.get(id)?;
         self.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
         Ok(grant)
@@ -268,6 +281,31 @@ impl State {
         let approval = self.approvals.refuse(id, by, reason, Timestamp::now())?;
         self.append_durable(&Event::Approval(approval.event(Step::Refused)))?;
         Ok(())
+    }
+
+    pub fn revoke(&self, id: &ApprovalId, by: &Role) -> Result<(), RecordError> {
+        let approval = self.approvals.revoke(id, by, Timestamp::now())?;
+        self.append_durable(&Event::Approval(approval.event(Step::Revoked)))?;
+        Ok(())
+    }
+
+    /// The grants that are in force.
+    pub fn grants(&self) -> Result<Vec<Approval>, RecordError> {
+        let now = Timestamp::now();
+        let granted = self.approvals.list(Some(Status::Granted))?;
+        Ok(granted.into_iter().filter(|approval| approval.expires > now).collect())
+    }
+
+    pub fn withheld(&self) -> Result<Vec<(String, u64)>, RecordError> {
+        Ok(self.approvals.withheld(Timestamp::now())?)
+    }
+
+    /// What each scope that can be granted would have allowed of the last calls on record.
+    pub fn previews(&self, id: &ApprovalId) -> Result<Vec<Preview>, RecordError> {
+        let approval = self.approvals.get(id)?;
+        let exact = self.approvals.exact(id)?;
+        let log = crate::audit::log_file(self.dir.path());
+        Ok(preview::of(&approval, exact.as_ref(), &log)?)
     }
 
     pub fn exact(&self, id: &ApprovalId) -> Result<Option<Exact>, RecordError> {
@@ -328,6 +366,8 @@ fn lifetimes(config: &Config) -> Lifetimes {
     Lifetimes {
         pending: config.file.approval.pending.unwrap_or(standard.pending),
         grant: config.file.approval.grant.unwrap_or(standard.grant),
+        session: config.file.approval.session.unwrap_or(standard.session),
+        per_minute: config.file.approval.per_minute.map_or(standard.per_minute, std::num::NonZero::get),
     }
 }
 
@@ -388,6 +428,8 @@ pub enum RecordError {
     Kept(#[from] KeptError),
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The call was let through, and that could not be made durable. Its end is on record where the log takes it.
     #[error(transparent)]
     NotRun(LogError),
@@ -398,7 +440,7 @@ pub enum RecordError {
 impl RecordError {
     /// The finding that denies a call which cannot be recorded.
     pub fn finding(&self) -> Finding {
-        if let RecordError::Approval(error @ ApprovalError::TooMany { .. }) = self {
+        if let RecordError::Approval(error @ (ApprovalError::TooMany { .. } | ApprovalError::TooOften { .. })) = self {
             return Finding::new("approval.too-many", Severity::Deny, error.to_string())
                 .safer("wait until the operator has answered some of them, then make the call again");
         }

@@ -20,7 +20,7 @@ fn ask(
     now: Timestamp,
 ) -> Result<Approval, ApprovalError> {
     let call = call("call-1");
-    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, paths: &[], level, operator: "olga" };
+    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, paths: &[], level, operator: "olga", like: None };
     Ok(store.request(&ask, now)?.approval)
 }
 
@@ -69,8 +69,15 @@ fn asking_again_reuses_what_is_pending_and_shows_what_is_new() {
     let store = open(&place);
     let call = call("call-1");
     let request = |verdict: &Verdict, now| {
-        let ask =
-            Ask { call: &call, digest: Digest::of("d"), verdict, paths: &[], level: Level::Operator, operator: "olga" };
+        let ask = Ask {
+            call: &call,
+            digest: Digest::of("d"),
+            verdict,
+            paths: &[],
+            level: Level::Operator,
+            operator: "olga",
+            like: None,
+        };
         store.request(&ask, now).unwrap()
     };
     let first = request(&warn(), minutes(0));
@@ -223,6 +230,7 @@ fn child_takes_a_step_and_dies() {
         paths: &[],
         level: Level::Operator,
         operator: "olga",
+        like: None,
     };
     match step.as_str() {
         "request" => drop(store.request(&ask, now).unwrap()),
