@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token, presented_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
-pub use self::scope::{Like, Preview, Scope};
+pub use self::scope::{Like, Preview, Reach, Scope};
 pub use self::store::{AT_THE_TERMINAL, ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
@@ -97,10 +97,18 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// The scope that a person's choice comes to; absent where no commands are like this one.
+    pub fn scope_of(&self, reach: Reach) -> Option<Scope> {
+        match reach {
+            Reach::Call => Some(Scope::Call),
+            Reach::Same => Some(Scope::Same),
+            Reach::Prefix => Some(Scope::Prefix { words: self.like.as_ref()?.prefix()? }),
+        }
+    }
+
     /// The scopes that it can be granted with.
     pub fn scopes(&self) -> Vec<Scope> {
-        let prefix = self.like.as_ref().and_then(Like::prefix).map(|words| Scope::Prefix { words });
-        [Scope::Call, Scope::Same].into_iter().chain(prefix).collect()
+        [Reach::Call, Reach::Same, Reach::Prefix].into_iter().filter_map(|reach| self.scope_of(reach)).collect()
     }
 
     /// This step for the audit log.

@@ -22,6 +22,19 @@ pub enum Scope {
     Prefix { words: Vec<String> },
 }
 
+/// What a person chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// This call, once.
+    #[default]
+    Call,
+    /// This very call, for the rest of the session.
+    Same,
+    /// Commands of the session that begin alike, where that is to be had.
+    Prefix,
+}
+
 /// Programs that run no others, whatever their options say. Of every other one, a command that begins alike may do
 /// anything: an interpreter, a wrapper, `git` with its hooks and pagers, `find` with `-exec`, `tar` with
 /// `--checkpoint-action`.

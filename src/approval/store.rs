@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::credentials::Role;
 use crate::approval::grant::{Grant, Seen};
 use crate::approval::seal::{Seal, SealError};
-use crate::approval::{Approval, ApprovalId, Like, Scope, Status};
+use crate::approval::{Approval, ApprovalId, Like, Reach, Scope, Status};
 use crate::call::{Call, Digest};
 use crate::facts::path::PathFact;
 use crate::state::{Database, DatabaseError, StateDir, Synchronous, millis, timestamp};
@@ -249,20 +249,18 @@ impl Store {
 
     /// Grants a pending approval, for one use.
     pub fn grant(&self, id: &ApprovalId, by: &Role, now: Timestamp) -> Result<Grant, ApprovalError> {
-        self.grant_for(id, by, &Scope::Call, now)
+        self.grant_for(id, by, Reach::Call, now)
     }
 
     /// Grants a pending approval, for what a scope covers. Of a prefix, the words are those that were offered.
-    pub fn grant_for(&self, id: &ApprovalId, by: &Role, scope: &Scope, now: Timestamp) -> Result<Grant, ApprovalError> {
+    pub fn grant_for(&self, id: &ApprovalId, by: &Role, reach: Reach, now: Timestamp) -> Result<Grant, ApprovalError> {
         let approval = self.get(id)?;
         may_grant(&approval, by)?;
-        if !approval.scopes().contains(scope) {
-            return Err(ApprovalError::NoPrefix { id: id.clone() });
-        }
+        let scope = approval.scope_of(reach).ok_or_else(|| ApprovalError::NoPrefix { id: id.clone() })?;
         let Lifetimes { grant, session, .. } = self.lifetimes();
-        let lasts = if *scope == Scope::Call { grant } else { session };
+        let lasts = if scope == Scope::Call { grant } else { session };
         let expires = now.checked_add(lasts).unwrap_or(now);
-        let told = serde_json::to_string(scope)?;
+        let told = serde_json::to_string(&scope)?;
         let granted = self.change(|c| {
             let mut update = c.prepare_cached(
                 "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4, scope = ?5

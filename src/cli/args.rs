@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::approval::Reach;
 use crate::sandbox::DEFAULT_PROFILE;
 
 /// A policy-first secure execution gateway for AI agents.
@@ -430,9 +431,31 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let a call that waits run once.
+    /// Show what a call that waits can be granted with, and what each would have allowed of the last calls.
+    Scopes {
+        /// The id that the call was told.
+        id: String,
+        /// Print one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a call that waits run.
     Grant {
         /// The id that the call was told.
+        id: String,
+        /// What the grant covers.
+        #[arg(long, value_enum, default_value_t)]
+        scope: Reach,
+    },
+    /// List the grants that are in force.
+    Grants {
+        /// Print one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a grant back.
+    Revoke {
+        /// Its id.
         id: String,
     },
     /// Refuse a call that waits.

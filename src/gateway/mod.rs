@@ -27,7 +27,7 @@ pub(crate) use self::ground::{
 pub use self::health::Health;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
-use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Role, Scope};
+use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Reach, Role};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
@@ -550,16 +550,16 @@ impl Gateway {
     ///
     /// When there is no such call, it was answered already, or this person may not answer it.
     pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
-        self.grant_for(id, by, &Scope::Call)
+        self.grant_for(id, by, Reach::Call)
     }
 
-    /// Lets a pending call run, and what else the scope covers.
+    /// Lets a pending call run, and what else the person chose.
     ///
     /// # Errors
     ///
     /// As [`Gateway::grant`], and where such a scope is not to be had for this call.
-    pub fn grant_for(&self, id: &ApprovalId, by: &Role, scope: &Scope) -> Result<Grant, RecordError> {
-        self.state()?.grant(id, by, scope)
+    pub fn grant_for(&self, id: &ApprovalId, by: &Role, reach: Reach) -> Result<Grant, RecordError> {
+        self.state()?.grant(id, by, reach)
     }
 
     /// Takes a grant back.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::approval::{
     Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Like, Preview,
-    Requested, Role, Scope, Status, Store,
+    Reach, Requested, Role, Scope, Status, Store,
 };
 use crate::audit::read::ReadError;
 use crate::audit::replay::{InForce, Kept, KeptError};
@@ -266,8 +266,8 @@ impl State {
         self.role_of(token.expose())
     }
 
-    pub fn grant(&self, id: &ApprovalId, by: &Role, scope: &Scope) -> Result<Grant, RecordError> {
-        let grant = self.approvals.grant_for(id, by, scope, Timestamp::now())?;
+    pub fn grant(&self, id: &ApprovalId, by: &Role, reach: Reach) -> Result<Grant, RecordError> {
+        let grant = self.approvals.grant_for(id, by, reach, Timestamp::now())?;
         let approval = self.approvals.get(id)?;
         self.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
         Ok(grant)

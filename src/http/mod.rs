@@ -51,6 +51,7 @@ fn guarded_routes() -> Vec<Route> {
         ("/api/approvals/{id}", &["get"], get(approvals::show)),
         ("/api/approvals/{id}/grant", &["post"], post(approvals::grant)),
         ("/api/approvals/{id}/refuse", &["post"], post(approvals::refuse)),
+        ("/api/approvals/{id}/revoke", &["post"], post(approvals::revoke)),
     ]
 }
 
