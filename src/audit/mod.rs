@@ -19,6 +19,7 @@
 
 mod chain;
 mod event;
+pub mod export;
 mod growth;
 pub mod index;
 mod lines;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::approval::Reach;
+use crate::audit::export::Form;
 use crate::sandbox::DEFAULT_PROFILE;
 
 /// A policy-first secure execution gateway for AI agents.
@@ -400,6 +401,20 @@ pub enum AuditCommand {
     ///
     /// Exits with 2 where a call would be answered less strictly, unless that is accepted.
     Replay(ReplayArgs),
+    /// Write the log in another form to standard output.
+    Export {
+        #[arg(long, value_enum, default_value = "jsonl")]
+        form: Form,
+        /// Only since this time: a date, a time, or how long ago, such as `30d`.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
+    /// Write a report to standard output: one HTML page that needs nothing else.
+    Report {
+        /// Only calls since this time: a date, a time, or how long ago, such as `30d`.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
     /// Sign the log as it is now and print the checkpoint, to be kept where nobody on this machine can change it.
     Checkpoint,
     /// Print the public key that checks the log's checkpoints.

@@ -4,17 +4,19 @@ mod line;
 mod prove;
 mod query;
 mod replay;
+mod report;
 mod show;
 mod verify;
 mod when;
 mod why;
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use self::line::line;
+use crate::audit::export::export;
 use crate::audit::read;
 use crate::audit::{self, Record};
 use crate::cli::args::AuditCommand;
@@ -32,6 +34,12 @@ pub(super) fn run(command: AuditCommand) -> Result<u8, Failure> {
         AuditCommand::Verify { path, key, checkpoints, rederive, json } => {
             verify::run(&path.map_or_else(log, Ok)?, verify::Against { key, checkpoints, rederive }, json)
         }
+        AuditCommand::Export { form, since } => {
+            let since = since.as_deref().map(when::when).transpose()?;
+            export(&log()?, since, form, &mut BufWriter::new(render::out_or_data(true)))?;
+            Ok(exit::OK)
+        }
+        AuditCommand::Report { since } => report::run(&log()?, since.as_deref()),
         AuditCommand::Replay(args) => replay::run(&args),
         AuditCommand::Checkpoint => prove::checkpoint(),
         AuditCommand::Key => prove::key(),

@@ -106,9 +106,15 @@ fn changes(decided: &Decided, firewall: Option<&Firewall>) -> Vec<String> {
             }
         }
     }
+    let permits = |id: &str| {
+        let policy = firewall.and_then(|firewall| firewall.policies.describe(id));
+        policy.is_none_or(|policy| policy.effect == cedar_policy::Effect::Permit)
+    };
     for (stage, finding) in verdict.findings().filter(|(_, finding)| finding.severity > Severity::Note) {
         let without = without(verdict, finding);
-        if without < verdict.decision {
+        // Without a policy that permits, nothing is permitted.
+        let helps = stage != Some(Stage::Policy) || !permits(&finding.id);
+        if helps && without < verdict.decision {
             told.push(format!(
                 "without `{}`, which alone decided, the answer is {without}{}",
                 finding.id,
