@@ -397,3 +397,50 @@ fn one_connection_carries_many_requests() {
         assert_eq!(reply.status, 200, "request {n}: {reply:?}");
     }
 }
+
+#[test]
+fn numbers_for_a_monitoring_system_are_for_people() {
+    let world = World::new();
+    world.write("work/a.txt", "x\n");
+    let served = Served::start(&world);
+    served.execute("Read", json!({ "path": "a.txt" }));
+    served.execute("Bash", json!({ "command": "ls" }));
+    served.execute("Bash", json!({ "command": "rm -rf /" }));
+    assert_eq!(served.get("/metrics", &served.agent("local")).status, 403);
+    let numbers = served.get("/metrics", &served.operator());
+    assert_eq!(numbers.status, 200, "{numbers:?}");
+    for line in [
+        "portcullis_calls_total{answer=\"allow\",tool=\"Read\"} 1",
+        "portcullis_calls_total{answer=\"ask(1)\",tool=\"Bash\"} 1",
+        "portcullis_calls_total{answer=\"deny\",tool=\"Bash\"} 1",
+        "portcullis_decision_seconds_count 3",
+        "portcullis_approvals_pending 1",
+        "portcullis_audit_ready 1",
+    ] {
+        assert!(numbers.body.contains(line), "`{line}` is missing: {numbers:?}");
+    }
+}
+
+#[test]
+fn a_grant_for_the_session_is_given_shown_and_taken_back() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let operator = served.operator();
+    let id = served.execute("Bash", json!({ "command": "echo a" })).pending();
+    let shown = served.get(&format!("/api/approvals/{id}"), &operator).json();
+    assert_eq!(shown["scopes"][2]["scope"]["words"], json!(["echo"]), "{shown}");
+    let odd = served.post(&format!("/api/approvals/{id}/grant"), &operator, &json!({ "scope": "everything" }));
+    assert_eq!(odd.status, 400, "{odd:?}");
+    let granted = served.post(&format!("/api/approvals/{id}/grant"), &operator, &json!({ "scope": "prefix" }));
+    assert_eq!(granted.status, 200, "{granted:?}");
+    for word in ["a", "b"] {
+        assert_eq!(served.execute("Bash", json!({ "command": format!("echo {word}") })).status, 200);
+    }
+    let listed = served.get("/api/approvals", &operator).json();
+    assert_eq!(listed["grants"][0]["uses"], 2, "{listed}");
+    let by_agent = served.post(&format!("/api/approvals/{id}/revoke"), &served.agent("local"), &json!({}));
+    assert_eq!(by_agent.status, 403, "{by_agent:?}");
+    let revoked = served.post(&format!("/api/approvals/{id}/revoke"), &operator, &json!({}));
+    assert_eq!(revoked.status, 200, "{revoked:?}");
+    assert_eq!(served.execute("Bash", json!({ "command": "echo a" })).status, 202);
+}

@@ -265,6 +265,11 @@ impl Log {
         sync.wait_for_all()
     }
 
+    /// How many records of this process are not known to be on disk.
+    pub fn unsynced(&self) -> u64 {
+        self.lock().sync.lag()
+    }
+
     /// Why this log takes no more records, if it stopped.
     pub fn stopped(&self) -> Option<String> {
         self.lock().ready().err().map(|e| e.to_string())

@@ -5,6 +5,7 @@ mod checked;
 mod generation;
 mod ground;
 mod health;
+mod metrics;
 mod prepare;
 mod preview;
 mod record;
@@ -25,6 +26,8 @@ pub(crate) use self::ground::{
     definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
 };
 pub use self::health::Health;
+use self::metrics::Latency;
+pub use self::metrics::MetricsError;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Reach, Role};
@@ -50,6 +53,7 @@ pub struct Gateway {
     state: OnceLock<Arc<State>>,
     /// The sessions' history, where only that is needed.
     sessions: OnceLock<Sessions>,
+    latency: Latency,
     /// The last reload failed, so the rules are older than their files.
     stale: AtomicBool,
 }
@@ -172,6 +176,7 @@ impl Gateway {
             rules,
             state: OnceLock::new(),
             sessions: OnceLock::new(),
+            latency: Latency::new(),
             stale: AtomicBool::new(false),
         })
     }
@@ -252,7 +257,7 @@ impl Gateway {
         request: Request,
         cancelled: impl Future<Output = ()> + Send + 'static,
     ) -> Outcome {
-        let tool = request.tool.clone();
+        let (tool, begun) = (request.tool.clone(), Instant::now());
         let state = match self.state() {
             Ok(state) => state,
             Err(error) => return Outcome::Denied(Judged::refused(tool, error.finding())),
@@ -270,6 +275,7 @@ impl Gateway {
             (prepared.call.clone(), prepared.facts.clone(), prepared.digest, prepared.frame);
         let verdict = ground.firewall.judge(&call, &facts, 0);
         let next = decide(&state, &ground, prepared, &verdict, caller);
+        self.latency.took(begun.elapsed());
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         judged.verdict.notes.extend(self.staleness());
         match next {
@@ -578,6 +584,15 @@ impl Gateway {
     /// When the state directory cannot be used.
     pub fn grants(&self) -> Result<Vec<Waiting>, RecordError> {
         self.state()?.grants()
+    }
+
+    /// Numbers for a monitoring system, in the text form of Prometheus.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory or the index cannot be used.
+    pub fn metrics(&self) -> Result<String, MetricsError> {
+        metrics::text(&*self.state()?, &self.latency)
     }
 
     /// How many requests were withheld from the people in the last hour, by session.

@@ -289,6 +289,22 @@ impl State {
         Ok(())
     }
 
+    /// Where the state lies.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn unsynced(&self) -> u64 {
+        self.log.unsynced()
+    }
+
+    /// The approvals that wait for an answer.
+    pub fn waiting(&self) -> Result<Vec<Approval>, RecordError> {
+        let now = Timestamp::now();
+        let pending = self.approvals.list(Some(Status::Pending))?;
+        Ok(pending.into_iter().filter(|approval| approval.expires > now).collect())
+    }
+
     /// The grants that are in force.
     pub fn grants(&self) -> Result<Vec<Approval>, RecordError> {
         let now = Timestamp::now();
@@ -304,7 +320,7 @@ impl State {
     pub fn previews(&self, id: &ApprovalId) -> Result<Vec<Preview>, RecordError> {
         let approval = self.approvals.get(id)?;
         let exact = self.approvals.exact(id)?;
-        let log = crate::audit::log_file(self.dir.path());
+        let log = crate::audit::log_file(self.path());
         Ok(preview::of(&approval, exact.as_ref(), &log)?)
     }
 
