@@ -6,6 +6,9 @@
 mod common;
 
 use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use common::{Ran, World};
 use serde_json::{Value, json};
@@ -378,4 +381,36 @@ fn the_log_is_exported_in_other_systems_forms() {
         assert!(page.stdout.contains(part), "`{part}` is missing");
     }
     assert!(!page.stdout.contains("<script") && !page.stdout.contains("tulip") && !page.stdout.contains("http://"));
+}
+
+#[test]
+fn i3_kill_9_at_any_moment_of_a_granted_call_runs_nothing_twice_and_loses_no_record() {
+    let world = World::new();
+    let out = world.workspace().join("out");
+    let args = ["run", "Bash", "command=echo once >> out"];
+    let mut unknown = 0;
+    for round in 0..10_u64 {
+        let _ = fs::remove_file(&out);
+        let asked = world.run(args);
+        assert_eq!(asked.code, 3, "round {round}: a grant of an earlier round was used twice: {asked:?}");
+        assert_eq!(world.run(["approvals", "grant", &asked.pending()]).code, 0);
+        let mut running =
+            world.portcullis(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        thread::sleep(Duration::from_millis(round * 15));
+        running.kill().expect("it is killed");
+        running.wait().expect("it ends");
+        // Killed before the grant was used up, it may be used now; after that, the call asks again.
+        let again = world.run(args);
+        assert!([0, 3].contains(&again.code), "round {round}: {again:?}");
+        let ran = fs::read_to_string(&out).unwrap_or_default().lines().count();
+        assert!(ran <= 1, "round {round}: one grant ran {ran} times");
+        if again.code == 3 {
+            assert_eq!(world.run(["approvals", "refuse", &again.pending()]).code, 0);
+            assert_eq!(world.run(args).code, 2, "a refusal is told once");
+        }
+        let report = world.run(["audit", "verify", "--rederive", "--json"]);
+        assert_eq!(report.code, 0, "round {round}: {report:?}");
+        unknown = report.json()["calls"]["unknown"].as_u64().expect("a count");
+    }
+    println!("{unknown} calls were killed while they ran");
 }

@@ -254,24 +254,50 @@ impl Store {
 
     /// Grants a pending approval, for what a scope covers. Of a prefix, the words are those that were offered.
     pub fn grant_for(&self, id: &ApprovalId, by: &Role, reach: Reach, now: Timestamp) -> Result<Grant, ApprovalError> {
+        self.grant_once(id, by, reach, now, |_| Ok(()))
+    }
+
+    /// The same, once `record` has put it on record. A crash in between leaves a grant that is on record and not in force:
+    /// never one that is in force and not on record.
+    pub fn grant_once<E: From<ApprovalError>>(
+        &self,
+        id: &ApprovalId,
+        by: &Role,
+        reach: Reach,
+        now: Timestamp,
+        record: impl FnOnce(&Approval) -> Result<(), E>,
+    ) -> Result<Grant, E> {
         let approval = self.get(id)?;
         may_grant(&approval, by)?;
         let scope = approval.scope_of(reach).ok_or_else(|| ApprovalError::NoPrefix { id: id.clone() })?;
         let Lifetimes { grant, session, .. } = self.lifetimes();
         let lasts = if scope == Scope::Call { grant } else { session };
         let expires = now.checked_add(lasts).unwrap_or(now);
-        let told = serde_json::to_string(&scope)?;
-        let granted = self.change(|c| {
-            let mut update = c.prepare_cached(
-                "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4, scope = ?5
-                 WHERE id = ?1 AND status = 'pending' AND expires > ?3 RETURNING *",
-            )?;
-            let row = update.query_row(params![id.as_str(), by.name(), millis(now), millis(expires), told], read_row);
-            row.optional()
-        })?;
+        let told = serde_json::to_string(&scope).map_err(ApprovalError::from)?;
+        let mut recorded = Ok(());
+        let granted = self.database.with(|c| {
+            let tx = c.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let row = params![id.as_str(), by.name(), millis(now), millis(expires), told];
+            let granted = tx
+                .prepare_cached(
+                    "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4, scope = ?5
+                     WHERE id = ?1 AND status = 'pending' AND expires > ?3 RETURNING *",
+                )?
+                .query_row(row, read_row)
+                .optional()?;
+            if let Some(approval) = &granted {
+                recorded = record(approval);
+            }
+            if recorded.is_ok() {
+                tx.commit()?;
+            }
+            Ok(granted)
+        });
+        let granted = granted.map_err(ApprovalError::from)?;
+        recorded?;
         match granted {
             Some(approval) => Ok(grant_of(approval)),
-            None => Err(self.why_not_pending(id)?),
+            None => Err(self.why_not_pending(id)?.into()),
         }
     }
 

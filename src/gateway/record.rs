@@ -267,10 +267,8 @@ impl State {
     }
 
     pub fn grant(&self, id: &ApprovalId, by: &Role, reach: Reach) -> Result<Grant, RecordError> {
-        let grant = self.approvals.grant_for(id, by, reach, Timestamp::now())?;
-        let approval = self.approvals.get(id)?;
-        self.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
-        Ok(grant)
+        let record = |approval: &Approval| Ok(self.append_durable(&Event::Approval(approval.event(Step::Granted)))?);
+        self.approvals.grant_once(id, by, reach, Timestamp::now(), record)
     }
 
     pub fn approval(&self, id: &ApprovalId) -> Result<Approval, RecordError> {
