@@ -379,10 +379,12 @@ fn rules_change_while_it_runs_and_bad_ones_do_not_replace_good_ones() {
     // Configuration, too: a new agent, with a token of its own.
     world.write("config/portcullis.toml", "[[agents]]\nname = \"late\"\nallowed_tools = [\"Read\"]\n");
     until("the new agent's token", || world.state().join("keys/agent-late.token").exists());
-    assert_eq!(served.get("/api/tools", &served.agent("late")).json()["tools"].as_array().map(Vec::len), Some(1));
+    let tools = || served.get("/api/tools", &served.agent("late")).json()["tools"].as_array().map(Vec::len);
+    until("the new agent to be served", || tools().is_some());
+    assert_eq!(tools(), Some(1));
     assert!(records(&world, "control").iter().any(|r| r["change"] == "configuration-changed"));
     let local = served.get("/api/tools", &served.agent("local"));
-    assert_eq!(local.status, 200, "the built-in agent is always there: {local:?}");
+    assert_eq!(local.status, 403, "the built-in agent is there only where no other is: {local:?}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn replay(target: &str) {
     for number in 0..inputs {
         let bytes = stream.input(&kept);
         let held = catch_unwind(AssertUnwindSafe(|| property(&bytes)));
-        assert!(held.is_ok(), "input {number} of {target} breaks the property (see above): {:?}", bytes.escape_ascii());
+        assert!(held.is_ok(), "input {number} of {target} breaks the property (see above): {}", bytes.escape_ascii());
     }
 }
 

@@ -15,8 +15,10 @@ use served::Served;
 /// The output holds all of these.
 fn tells(ran: &Ran, parts: &[&str]) {
     let text = format!("{}{}", ran.stdout, ran.stderr);
+    // A long line is broken where the directory's name happens to end it.
+    let unbroken = text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
     for part in parts {
-        assert!(text.contains(part), "`{part}` is missing: {ran:?}");
+        assert!(text.contains(part) || unbroken.contains(part), "`{part}` is missing: {ran:?}");
     }
 }
 
@@ -234,16 +236,18 @@ fn what_an_altered_record_moves_is_not_called_missing() {
     }
     let whole = fs::read_to_string(world.log()).expect("a log");
     let lines: Vec<&str> = whole.lines().collect();
+    let decided = lines.iter().enumerate().filter(|(_, line)| line.contains("\"a.txt\""));
+    let (at, record) = decided.map(|(at, line)| (at, *line)).nth(1).expect("four calls");
     for other in ["\"text2\"", "\"a\"", ""] {
-        let altered = lines[2].replacen("\"a.txt\"", if other.is_empty() { "\"b.txt\"" } else { other }, 1);
-        assert_ne!(altered, lines[2]);
+        let altered = record.replacen("\"a.txt\"", if other.is_empty() { "\"b.txt\"" } else { other }, 1);
+        assert_ne!(altered, record);
         let mut changed = lines.clone();
-        changed[2] = &altered;
+        changed[at] = &altered;
         fs::write(world.log(), changed.join("\n") + "\n").expect("written");
         let ran = world.run(["audit", "verify"]);
         assert_eq!(ran.code, 2, "{ran:?}");
         let broken = ran.stdout.lines().filter(|line| line.contains("BROKEN")).count();
-        assert!(broken == 1 && ran.stdout.contains("line 4"), "one record was altered: {ran:?}");
+        assert!(broken == 1 && ran.stdout.contains(&format!("line {}", at + 2)), "one record was altered: {ran:?}");
     }
     // What is missing at the end is still told.
     fs::write(world.log(), lines[..lines.len() - 1].join("\n") + "\n").expect("written");

@@ -206,8 +206,8 @@ fn i6_limits_are_configurable_and_a_hit_is_a_finding() {
 #[test]
 fn i2_a_mode_does_not_answer_for_what_was_left_unjudged() {
     let world = World::new();
-    world.write("config/portcullis.toml", "[[agents]]\nname = \"robot\"\nmode = \"bypass\"\n");
-    let padded = |command: &str| format!("{}{command}", "true; ".repeat(5_000));
+    world.write("config/portcullis.toml", "[limits]\nsites = 1000\n[[agents]]\nname = \"robot\"\nmode = \"bypass\"\n");
+    let padded = |command: &str| format!("{}{command}", "true; ".repeat(2_000));
     for command in ["ls", "rm -rf /etc", "portcullis approvals grant x"] {
         let judged = check(&world, &padded(command));
         assert!(has(&judged, "command.not-fully-analysed"), "{judged}");

@@ -45,7 +45,13 @@ fn the_file_tools_are_what_the_contract_says() {
         let properties = definition.parameters["properties"].as_object().unwrap();
         let names: Vec<&str> = properties.keys().map(String::as_str).collect();
         assert_eq!(names.join(" "), parameters, "{name}");
-        assert!(matches!(definition.subjects, [Subject::Path { argument: "path", .. }]), "{name} names its path");
+        assert!(
+            matches!(
+                definition.subjects,
+                [Subject::Path { argument: "path", .. } | Subject::Tree { argument: "path", .. }]
+            ),
+            "{name} names its path"
+        );
         assert_eq!(definition.parameters["additionalProperties"], json!(false), "{name} takes nothing else");
         assert!(definition.max_output >= 4 * 1024 && !definition.description.is_empty(), "{name}");
     }

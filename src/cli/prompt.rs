@@ -45,10 +45,10 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
 }
 
 fn yes(err: &mut impl Write, terminal: File) -> io::Result<bool> {
+    // What was typed before the question was there does not answer it. Once it can be seen, every line counts.
+    tcflush(&terminal, FlushArg::TCIFLUSH)?;
     write!(err, "Run it once? [y/N] ")?;
     err.flush()?;
-    // What was typed before the question was there does not answer it.
-    tcflush(&terminal, FlushArg::TCIFLUSH)?;
     let mut line = String::new();
     BufReader::new(terminal).read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))

@@ -166,7 +166,7 @@ mod tests {
             ("reason = \"why\"\n", "", "missing field `reason`"),
             ("expires = \"2027-01-31\"\n", "", "missing field `expires`"),
             ("reason", "because", "portcullis.toml:4:1: unknown field"),
-            ("program = \"git\"", "workspace = \"here\"", "must be an absolute path"),
+            ("program = \"git\"", "workspace = \"here\"", "`here` is no absolute path"),
         ] {
             let told = read(&good.replace(from, to)).unwrap_err();
             assert!(told.contains(said), "{told}");

@@ -71,22 +71,18 @@ impl Config {
         Ok(Config { places, file: merged, exceptions, read })
     }
 
-    /// The agent with this name; without a name the only configured one, else the built-in [`LOCAL_AGENT`].
+    /// The agent with this name; without a name the only one. Where none is configured that is the built-in
+    /// [`LOCAL_AGENT`], which may be less restricted than any that is.
     ///
     /// # Errors
     ///
-    /// When the name is not configured; the error lists those that are.
+    /// When the name is not configured, or none is given and there are several; the error lists them.
     pub fn agent(&self, name: Option<&str>) -> Result<Agent, ConfigError> {
-        let wanted = match (name, self.file.agents.as_slice()) {
-            (None, [only]) => return Ok(only.clone()),
-            (None, _) => LOCAL_AGENT,
-            (Some(name), _) => name,
-        };
-        if let Some(agent) = self.file.agents.iter().find(|a| a.name == wanted) {
-            return Ok(agent.clone());
-        }
-        if wanted == LOCAL_AGENT {
-            return Ok(Agent {
+        let agents = self.file.agents.as_slice();
+        let known = || agents.iter().map(|agent| agent.name.clone()).collect();
+        match (name, agents) {
+            (None, [only]) => Ok(only.clone()),
+            (None | Some(LOCAL_AGENT), []) => Ok(Agent {
                 name: LOCAL_AGENT.to_owned(),
                 teams: Vec::new(),
                 workspace: None,
@@ -96,10 +92,13 @@ impl Config {
                 profile: None,
                 token_sha256: None,
                 operator: None,
-            });
+            }),
+            (None, _) => Err(ConfigError::UnnamedAgent { known: known() }),
+            (Some(name), _) => {
+                let found = agents.iter().find(|agent| agent.name == name).cloned();
+                found.ok_or_else(|| ConfigError::UnknownAgent { name: name.to_owned(), known: known() })
+            }
         }
-        let known = self.file.agents.iter().map(|a| a.name.clone()).collect();
-        Err(ConfigError::UnknownAgent { name: wanted.to_owned(), known })
     }
 
     /// The places that give paths their meaning in a workspace.
@@ -279,6 +278,8 @@ pub enum ConfigError {
     RootHoldsGateway { root: PathBuf, what: &'static str, place: PathBuf },
     #[error("there is no agent `{name}`: configured are {}", list(known))]
     UnknownAgent { name: String, known: Vec<String> },
+    #[error("several agents are configured: say whose call it is with --agent, one of {}", list(known))]
+    UnnamedAgent { known: Vec<String> },
     #[error(
         "the workspace {} contains the gateway's {what} directory {}: an agent could change what judges it; \
          choose a workspace below it, or move the directory with PORTCULLIS_STATE or PORTCULLIS_CONFIG",
@@ -340,6 +341,11 @@ mod tests {
         assert!(config.agent(Some("x")).is_ok() && config.agent(Some("y")).is_ok());
         let told = config.agent(Some("z")).unwrap_err().to_string();
         assert!(told.contains("x, y"), "{told}");
+        let unnamed = config.agent(None).unwrap_err().to_string();
+        assert!(unnamed.contains("--agent, one of x, y"), "{unnamed}");
+        assert!(config.agent(Some(LOCAL_AGENT)).is_err(), "whoever is restricted could call as the built-in one instead");
+        let none = Config::defaults(places(dir.path()));
+        assert_eq!(none.agent(None).unwrap().name, LOCAL_AGENT);
     }
 
     #[test]

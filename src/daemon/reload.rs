@@ -29,7 +29,7 @@ pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mu
     let (sender, mut changes) = mpsc::channel(1);
     let mut watcher = watcher(sender);
     let mut told = Vec::new();
-    let mut missed = Files(BTreeMap::new());
+    let mut missed = None;
     loop {
         let lapsed = daemon.gateway().config().lapsed(jiff::Timestamp::now());
         for warning in lapsed.iter().filter(|warning| !told.contains(*warning)) {
@@ -52,15 +52,15 @@ pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mu
         // An editor that writes anew, or a mistaken `mv`, must not take rules away: that, somebody has to say.
         let gone = loaded.gone(&found);
         if !asked && !gone.is_empty() {
-            if missed != found {
+            if missed.as_ref() != Some(&found) {
                 error!(
                     ?gone,
                     "files of the configuration are gone, so the old rules stay in force: put them back, or send SIGHUP"
                 );
-                missed = found;
+                missed = Some(found);
             }
         } else if asked || found != loaded {
-            loaded = found;
+            (loaded, missed) = (found, None);
             reload(daemon).await;
         }
     }

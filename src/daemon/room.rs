@@ -127,7 +127,7 @@ mod tests {
         let second = room.enter().await;
         let asking = first.asks();
         assert!(timeout(HEARD / 2, room.enter()).await.is_err(), "one that was not heard yet was sent away");
-        let third = timeout(SOON, room.enter()).await.ok().expect("the quiet one makes place");
+        let third = timeout(SOON, room.enter()).await.map_err(drop).expect("the quiet one makes place");
         assert!(timeout(SOON, second.told_to_leave()).await.is_ok(), "it was not told");
         assert!(timeout(SOON, first.told_to_leave()).await.is_err(), "one that is answered was sent away");
         let busy = third.asks();
@@ -135,7 +135,7 @@ mod tests {
         drop(second);
         assert!(timeout(SOON, room.enter()).await.is_err(), "a place that was given away was given away again");
         drop(asking);
-        let _fourth = timeout(SOON, room.enter()).await.ok().expect("the first is quiet now");
+        let _fourth = timeout(SOON, room.enter()).await.map_err(drop).expect("the first is quiet now");
         assert!(timeout(SOON, first.told_to_leave()).await.is_ok(), "it was not told");
         drop(busy);
     }

@@ -91,7 +91,8 @@ fn expected(line: &[u8]) -> Option<Expected> {
     if line.len() > LONGEST_LINE {
         return of("null", 1, 1);
     }
-    let Ok(message) = serde_json::from_slice::<Value>(line) else { return of("null", 1, 1) };
+    // A member given twice leaves open which id is meant.
+    let Ok(message) = crate::json::parse(line) else { return of("null", 1, 1) };
     let id = message.get("id").map(|id| RequestId::deserialize(id).map_or_else(|_| "null".to_owned(), |id| key(&id)));
     let has_method = message.get("method").is_some_and(Value::is_string);
     match id {

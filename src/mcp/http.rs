@@ -136,8 +136,8 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         Some(Err(problem)) => return problem.into_response(),
         None => return (StatusCode::UNAUTHORIZED, "present an agent's token").into_response(),
     };
-    if let Err(answer) = own_headers(request.headers()) {
-        return answer;
+    if let Err(wrong) = own_headers(request.headers()) {
+        return (StatusCode::BAD_REQUEST, wrong).into_response();
     }
     let in_session = request.headers().contains_key(MCP_SESSION);
     if in_session && !text(request.headers(), MCP_SESSION).is_some_and(|id| door.opens(id, &agent)) {
@@ -161,25 +161,21 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     begun.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-/// Checks the headers that are this server's own.
-fn own_headers(headers: &HeaderMap) -> Result<(), Response> {
-    let refused = |message: String| Err((StatusCode::BAD_REQUEST, message).into_response());
+/// Checks the headers that are this server's own, and says what is wrong with them.
+fn own_headers(headers: &HeaderMap) -> Result<(), String> {
     if headers.contains_key(SESSION_HEADER) && !text(headers, SESSION_HEADER).is_some_and(is_session) {
-        return refused(format!(
+        return Err(format!(
             "{SESSION_HEADER} must be 1 to {LONGEST_SESSION_NAME} letters, digits, `.`, `_` or `-`, and be given once"
         ));
     }
     if headers.contains_key(WAIT_HEADER) && text(headers, WAIT_HEADER).and_then(wait).is_none() {
-        return refused(format!(
-            "{WAIT_HEADER} must be seconds from 0 to {}, and be given once",
-            LONGEST_WAIT.as_secs()
-        ));
+        return Err(format!("{WAIT_HEADER} must be seconds from 0 to {}, and be given once", LONGEST_WAIT.as_secs()));
     }
     Ok(())
 }
 
-/// A message that came whole, in time, and is one; and whether it begins a session. Everything else is answered here: the library waits for a body as long
-/// as it takes, and answers what is no message as if it were of another media type.
+/// A message that came whole, in time, and is one; and whether it begins a session. Everything else is answered here: the
+/// library waits for a body as long as it takes, and answers what is no message as if it were of another media type.
 async fn sound(request: Request) -> Result<(Request, bool), Response> {
     let essence = text(request.headers(), "content-type").and_then(|value| value.split(';').next());
     if request.method() != Method::POST || !essence.is_some_and(|e| e.trim().eq_ignore_ascii_case("application/json")) {

@@ -47,9 +47,8 @@ pub enum CallError {
 }
 
 fn meant(name: &str, known: &[String]) -> String {
-    near::nearest(name, known.iter().map(String::as_str))
-        .map(|near| format!(", did you mean `{near}`?"))
-        .unwrap_or_default()
+    let near = near::nearest(name, known.iter().map(String::as_str));
+    near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
 }
 
 fn or_none(names: &[String]) -> String {

@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn an_unknown_tool_is_answered_with_the_tools_there_are() {
         let error = registry().canonicalise(request("Raed", json!({}), None), Path::new("/w")).unwrap_err();
-        assert_eq!(error.to_string(), "there is no tool `Raed`: the tools are Glob, Read");
+        assert_eq!(error.to_string(), "there is no tool `Raed` (did you mean `Read`?): the tools are Glob, Read");
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Source {
             Err(error) => error,
         };
         let missing = missing(whole);
-        if !missing.is_empty() {
+        // What is there and wrong comes first: it is often the misspelling of what is missing.
+        if !missing.is_empty() && error.starts_with("missing field") {
             let fields = if missing.len() == 1 { "field" } else { "fields" };
             let message = format!(
                 "missing {fields} {}: write what is missing, or begin with `{EXTENDS} = \"{}\"` and say only what is other",

@@ -660,6 +660,12 @@ fn windows(text: &str) -> Option<Target> {
     Some(Target { path: text.to_owned(), kinds, contents: false })
 }
 
+/// The drive of a path of Windows: more cannot be looked up here.
+fn drive(path: &str) -> Option<String> {
+    let mut chars = path.chars();
+    chars.next().filter(|letter| letter.is_ascii_alphabetic() && chars.next() == Some(':')).map(|d| format!("{d}:\\"))
+}
+
 /// The host path behind a path inside a container.
 fn through_mount(mounts: &[(String, String)], path: &str) -> Option<String> {
     mounts.iter().filter(|(inside, _)| !inside.is_empty()).find_map(|(inside, outside)| {
@@ -677,6 +683,9 @@ impl Target {
     pub fn name(&self) -> Option<String> {
         if self.path.is_empty() || has_unknown(&self.path) || self.kinds.has(Kind::Container) {
             return None;
+        }
+        if !self.path.starts_with('/') {
+            return drive(&self.path);
         }
         if has_glob(&self.path) {
             // The directory that the pattern starts in.
