@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found =
         timed("replay, recorded facts", || replay(&log, None, &rules, &mut Library::new(state.path(), tools.clone())))?;
     println!("{:<28} {} calls, {} stricter", "", found.calls, found.stricter);
-    let guard = Guard::built_in();
+    let guard = Guard::read(&[])?;
     let rules = Rules { guard: Some(&guard), ..rules };
     timed("replay, commands analysed", || replay(&log, None, &rules, &mut Library::new(state.path(), tools.clone())))?;
     let derived = timed("verify --rederive", || rederive(&log, &mut Library::new(state.path(), tools.clone())))?;
@@ -91,7 +91,7 @@ fn timed<T, E>(name: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> 
 /// Writes so many decisions, judged as they would be, each that is let through with its end.
 fn make(state: &StateDir, firewall: &Firewall, records: usize) -> Result<(), Box<dyn Error>> {
     let log = Log::open(state)?;
-    let guard = Guard::built_in();
+    let guard = Guard::read(&[])?;
     let here = Surroundings::new("/home/alice/project".as_ref(), "/home/alice".as_ref());
     let hashes = Hashes {
         policies: Some(firewall.policies.hash()),

@@ -183,7 +183,7 @@ mod tests {
     use crate::facts::{SessionFacts, Surroundings};
 
     fn like(text: &str) -> Like {
-        let guard = Guard::built_in();
+        let guard = Guard::read(&[]).unwrap();
         let here = Surroundings::new("/w".as_ref(), "/home/u".as_ref());
         let facts = Facts {
             sensitivity: Sensitivity::Sensitive,

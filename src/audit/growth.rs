@@ -61,7 +61,7 @@ impl Growth {
     fn read(&mut self) -> io::Result<bool> {
         let volumes = volumes::open_all(&self.log)?;
         let known = volumes.iter().find(|volume| volume.first.unwrap_or(0) == self.place.volume);
-        if self.place != Place::default() && !known.is_some_and(|volume| self.place.offset <= volume.size) {
+        if self.place != Place::default() && known.is_none_or(|volume| self.place.offset > volume.size) {
             return Ok(false);
         }
         let mut fresh = self.place != Place::default();

@@ -94,8 +94,11 @@ pub(super) struct Place {
 pub(super) struct VolumeLines {
     /// Those still to come, the next one last.
     rest: Vec<Volume>,
-    current: Option<(PathBuf, u64, Lines<BufReader<Take<File>>>)>,
+    current: Option<Current>,
 }
+
+/// A file that is read: its path, its first record's number, its lines.
+type Current = (PathBuf, u64, Lines<BufReader<Take<File>>>);
 
 impl VolumeLines {
     /// From the first line on.

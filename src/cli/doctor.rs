@@ -62,7 +62,11 @@ fn look(places: Places, args: &DoctorArgs) -> Result<Found, Failure> {
             Ok(gateway) => {
                 // Without a name, the first of several: the others' rules are the same.
                 let first = || config.file.agents.first().map(|agent| agent.name.clone());
-                let who = Who { agent: args.agent.clone().or_else(first), workspace: args.workspace.clone(), ..Who::default() };
+                let who = Who {
+                    agent: args.agent.clone().or_else(first),
+                    workspace: args.workspace.clone(),
+                    ..Who::default()
+                };
                 match asked::caller(&gateway, &who) {
                     Ok(caller) => {
                         let health = gateway.health(&caller);

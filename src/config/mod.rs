@@ -343,7 +343,10 @@ mod tests {
         assert!(told.contains("x, y"), "{told}");
         let unnamed = config.agent(None).unwrap_err().to_string();
         assert!(unnamed.contains("--agent, one of x, y"), "{unnamed}");
-        assert!(config.agent(Some(LOCAL_AGENT)).is_err(), "whoever is restricted could call as the built-in one instead");
+        assert!(
+            config.agent(Some(LOCAL_AGENT)).is_err(),
+            "whoever is restricted could call as the built-in one instead"
+        );
         let none = Config::defaults(places(dir.path()));
         assert_eq!(none.agent(None).unwrap().name, LOCAL_AGENT);
     }

@@ -122,7 +122,7 @@ pub enum Outcome {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Asks {
     pub judged: Judged,
-    pub pending: Waiting,
+    pub pending: Box<Waiting>,
 }
 
 /// A call that ran.
@@ -285,7 +285,7 @@ impl Gateway {
                 }
                 self.dispatch(state, *cleared, judged, cancelled).await
             }
-            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
+            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Ok(Next::Refused(finding)) => {
                 judged.verdict.object(finding);

@@ -139,7 +139,7 @@ impl Index {
         if !statement.readonly() || statement.column_count() == 0 {
             return Err(IndexError::NotReading);
         }
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let count = columns.len();
         let rows = statement.query_map([], |row| (0..count).map(|at| Ok(json(row.get_ref(at)?))).collect());
         let rows = rows.and_then(Iterator::collect).map_err(IndexError::Query)?;

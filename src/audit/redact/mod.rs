@@ -286,7 +286,7 @@ fn literal(word: &str) -> bool {
         || word.contains("{{")
         || word.contains("()")
         || word.contains("...")
-        || (word.contains('(') && word.contains(|c: char| c == '.' || c == '_'))
+        || (word.contains('(') && word.contains(['.', '_']))
         || (lower.starts_with("process.env") || lower.starts_with("os.") || lower.starts_with("env."));
     let stars = !word.chars().any(|c| c.is_alphanumeric() && !matches!(c, 'x' | 'X' | '0'));
     let placeholder = PLACEHOLDERS.contains(&lower.as_str())
@@ -310,7 +310,7 @@ fn random(word: &str) -> bool {
         return false;
     }
     // A name such as `access_token_v2` or `next-auth.session-token` is made of words.
-    let parts = word.split(|c: char| matches!(c, '-' | '_' | '.' | '/' | ':'));
+    let parts = word.split(['-', '_', '.', '/', ':']);
     let wordy = parts.clone().count() > 1
         && parts.clone().all(|part| part.len() <= 12 && !(part.len() > 4 && mixed(part)))
         && parts.into_iter().filter(|part| part.chars().all(|c| c.is_ascii_alphabetic())).count() > 0;
@@ -318,7 +318,7 @@ fn random(word: &str) -> bool {
     if wordy && !signs {
         return false;
     }
-    (digits && letters || signs && letters || digits && word.len() >= 12 || cases && word.len() >= 16) && entropy >= 2.4
+    (letters && (digits || signs) || digits && word.len() >= 12 || cases && word.len() >= 16) && entropy >= 2.4
         || word.len() >= 24 && letters && entropy >= 3.6
 }
 

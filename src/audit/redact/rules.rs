@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles_and_every_kind_has_words() {
-        for kind in KINDS {
+        for kind in &KINDS {
             assert!(kind.regex().is_some(), "{}: {:?}", kind.id, Regex::new(kind.pattern));
             assert!(!kind.words.is_empty(), "{} is never tried", kind.id);
         }

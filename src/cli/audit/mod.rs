@@ -83,7 +83,10 @@ fn tail(log: &Path, lines: usize, follow: bool, json: bool) -> Result<u8, Failur
     if lines == 0 {
         next = read::newest(log)?.next().transpose()?.map_or(0, |record| record.seq.saturating_add(1));
     }
-    while follow {
+    if !follow {
+        return Ok(exit::OK);
+    }
+    loop {
         thread::sleep(FOLLOW);
         let mut fresh = Vec::new();
         for record in read::newest(log)? {
@@ -99,7 +102,6 @@ fn tail(log: &Path, lines: usize, follow: bool, json: bool) -> Result<u8, Failur
             next = record.seq.saturating_add(1);
         }
     }
-    Ok(exit::OK)
 }
 
 /// How often a log that is followed is looked at.
