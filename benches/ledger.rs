@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -62,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         timed(name, || index.calls(&filter, 50))?;
     }
     let settings = Settings::of(&firewall);
-    let here = |workspace: &std::path::Path| Surroundings::new(workspace, "/home/alice".as_ref());
+    let here = |workspace: &Path| Surroundings::new(workspace, Path::new("/home/alice"));
     let strict = Arc::new(Policies::load(PolicyFiles::Strict.sources(), &tools)?);
     let rules = Rules { policies: strict, guard: None, surroundings: &here, settings };
     let found =
@@ -92,7 +93,7 @@ fn timed<T, E>(name: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> 
 fn make(state: &StateDir, firewall: &Firewall, records: usize) -> Result<(), Box<dyn Error>> {
     let log = Log::open(state)?;
     let guard = Guard::read(&[])?;
-    let here = Surroundings::new("/home/alice/project".as_ref(), "/home/alice".as_ref());
+    let here = Surroundings::new(Path::new("/home/alice/project"), Path::new("/home/alice"));
     let hashes = Hashes {
         policies: Some(firewall.policies.hash()),
         settings: Some(Settings::of(firewall).hash()),

@@ -1,7 +1,7 @@
 //! What the log and the approvals are for: questions about the past, decisions made again, grants that reach as far as a
 //! person said. The real binary in a throw-away installation.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
+#![expect(clippy::expect_used, reason = "a test may fail")]
 
 mod common;
 

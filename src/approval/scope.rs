@@ -174,6 +174,8 @@ pub struct Preview {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use jiff::Timestamp;
     use serde_json::json;
 
@@ -184,7 +186,7 @@ mod tests {
 
     fn like(text: &str) -> Like {
         let guard = Guard::read(&[]).unwrap();
-        let here = Surroundings::new("/w".as_ref(), "/home/u".as_ref());
+        let here = Surroundings::new(Path::new("/w"), Path::new("/home/u"));
         let facts = Facts {
             sensitivity: Sensitivity::Sensitive,
             command: Some(guard.analyse(text, &here)),
