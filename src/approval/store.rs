@@ -46,13 +46,13 @@ pub struct Lifetimes {
 }
 
 impl Default for Lifetimes {
-    /// Ten minutes each; eight hours for the session; thirty a minute.
+    /// Ten minutes each; eight hours for the session; sixty a minute.
     fn default() -> Self {
         Lifetimes {
             pending: SignedDuration::from_mins(10),
             grant: SignedDuration::from_mins(10),
             session: SignedDuration::from_hours(8),
-            per_minute: 30,
+            per_minute: 60,
         }
     }
 }
