@@ -95,7 +95,8 @@ pub(super) fn run(log: &Path, against: Against, as_json: bool) -> Result<u8, Fai
         writeln!(out, "{told}")?;
     }
     let files = if report.files > 1 { format!("{} files, ", report.files) } else { String::new() };
-    let signed = if report.signatures_checked || report.checkpoints == 0 { "" } else { ", signatures NOT checked: no key" };
+    let signed =
+        if report.signatures_checked || report.checkpoints == 0 { "" } else { ", signatures NOT checked: no key" };
     writeln!(out, "tree: {files}{} checkpoints hold{signed}; root {}", report.checkpoints, report.root)?;
     if report.starts_at > 0 {
         writeln!(out, "note   it starts at record {}: the retention removed those before", report.starts_at)?;
