@@ -87,7 +87,8 @@ const FUNCTION: &str = "_wrapped";
 
 /// Ways to run a script that is given as text, and to run it within another.
 fn wrapped(text: &str) -> Vec<String> {
-    let word = quoted(text);
+    // What begins like an option is taken for one by `sh -c`, `eval` and `trap`.
+    let word = if text.starts_with(['-', '+']) { quoted(&format!(" {text}")) } else { quoted(text) };
     vec![
         format!("true\n{text}"),
         format!("{text}\ntrue"),

@@ -13,12 +13,11 @@ use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use rmcp::model::{ClientRequest, Extensions, JsonRpcError, JsonRpcMessage};
-use rmcp::service::RxJsonRpcMessage;
+use rmcp::ErrorData;
+use rmcp::model::{Extensions, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{ErrorData, RoleServer};
 use tracing::warn;
 
 use crate::approval::Role;
@@ -147,8 +146,10 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         Ok(sound) => sound,
         Err(answer) => return answer,
     };
-    if in_session || !initializes {
-        return next.run(request).await;
+    let Some(id) = initializes else { return next.run(request).await };
+    if in_session {
+        let error = JsonRpcError::new(Some(id), stdio::initialized());
+        return (StatusCode::BAD_REQUEST, Json(error)).into_response();
     }
     // Apart from the connection: a client that hangs up meanwhile leaves no session behind that is nobody's.
     let begun = tokio::spawn(async move {
@@ -174,12 +175,12 @@ fn own_headers(headers: &HeaderMap) -> Result<(), String> {
     Ok(())
 }
 
-/// A message that came whole, in time, and is one; and whether it begins a session. Everything else is answered here: the
+/// A message that came whole, in time, and is one; and its id where it begins a session. Everything else is answered here: the
 /// library waits for a body as long as it takes, and answers what is no message as if it were of another media type.
-async fn sound(request: Request) -> Result<(Request, bool), Response> {
+async fn sound(request: Request) -> Result<(Request, Option<RequestId>), Response> {
     let essence = text(request.headers(), "content-type").and_then(|value| value.split(';').next());
     if request.method() != Method::POST || !essence.is_some_and(|e| e.trim().eq_ignore_ascii_case("application/json")) {
-        return Ok((request, false));
+        return Ok((request, None));
     }
     let (parts, body) = request.into_parts();
     let bytes = body::read(body, LARGEST_BODY).await.map_err(IntoResponse::into_response)?;
@@ -189,15 +190,13 @@ async fn sound(request: Request) -> Result<(Request, bool), Response> {
         return Err(answer(&JsonRpcError::new(None, error)));
     }
     match stdio::parse(&bytes) {
-        Ok(Some(message)) => Ok((Request::from_parts(parts, Body::from(bytes)), initializes(&message))),
+        Ok(Some(message)) => {
+            let begins = stdio::initializes(&message).cloned();
+            Ok((Request::from_parts(parts, Body::from(bytes)), begins))
+        }
         Ok(None) => Err(StatusCode::ACCEPTED.into_response()),
         Err(error) => Err(answer(&error)),
     }
-}
-
-fn initializes(message: &RxJsonRpcMessage<RoleServer>) -> bool {
-    let JsonRpcMessage::Request(request) = message else { return false };
-    matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
 /// A header that is there once, as text.

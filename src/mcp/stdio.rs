@@ -167,6 +167,11 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             match parsed {
                 Ok(None) => {}
                 Ok(Some(message)) => {
+                    if self.begun
+                        && let Some(id) = initializes(&message)
+                    {
+                        return Some(Err(reply(initialized(), Some(id.clone()))));
+                    }
                     self.begun |= begins(&message);
                     if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
                         return Some(Ok(message));
@@ -243,6 +248,17 @@ type ErrorReply = Box<JsonRpcError>;
 
 fn reply(error: ErrorData, id: Option<RequestId>) -> ErrorReply {
     Box::new(JsonRpcError::new(id, error))
+}
+
+/// The id of a request that begins a session.
+pub(super) fn initializes(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    matches!(request.request, ClientRequest::InitializeRequest(_)).then_some(&request.id)
+}
+
+/// The answer to a second handshake: it would change the revision that the session speaks.
+pub(super) fn initialized() -> ErrorData {
+    ErrorData::invalid_request("the session has begun already: `initialize` comes once, as the first request", None)
 }
 
 /// Reads a message; an empty line and an unknown notification are nothing.
