@@ -124,7 +124,7 @@ impl Client {
     /// When the daemon gave no answer, or the credential is not one that may answer.
     pub fn answer(&self, id: &ApprovalId, answer: &Answer) -> Result<(), ClientError> {
         let (word, body) = match answer {
-            Answer::Grant => ("grant", json!({})),
+            Answer::Grant(reach) => ("grant", json!({ "scope": reach })),
             Answer::Refuse(reason) => ("refuse", json!({ "reason": reason })),
         };
         let path = format!("/api/approvals/{id}/{word}");

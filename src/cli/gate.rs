@@ -64,7 +64,7 @@ impl Gate {
             Gate::Here { gateway, .. } => {
                 let by = approvals::approver(gateway)?;
                 match answer {
-                    Answer::Grant => gateway.grant(id, &by).map(drop)?,
+                    Answer::Grant(reach) => gateway.grant_for(id, &by, *reach).map(drop)?,
                     Answer::Refuse(reason) => gateway.refuse(id, &by, reason.as_deref())?,
                 }
                 Ok(())

@@ -35,7 +35,7 @@ pub use self::listen::{ListenError, Listeners, running};
 pub use self::reload::{Files, follow_changes};
 pub use self::serve::{end_calls, serve};
 pub use self::shares::{Share, Shares};
-use crate::approval::{Approval, ApprovalId, Role, Status};
+use crate::approval::{Approval, ApprovalId, Reach, Role, Status};
 use crate::call::Request;
 use crate::gateway::{Caller, Gateway, Judged, Outcome, RecordError};
 
@@ -265,7 +265,7 @@ impl Daemon {
     ) -> Result<Result<Approval, RecordError>, Refusal> {
         let answered = self.books(move |gateway| {
             match answer {
-                Answer::Grant => gateway.grant(&id, &by).map(drop)?,
+                Answer::Grant(reach) => gateway.grant_for(&id, &by, reach).map(drop)?,
                 Answer::Refuse(reason) => gateway.refuse(&id, &by, reason.as_deref())?,
             }
             gateway.approval(&id)
@@ -336,6 +336,6 @@ pub enum Via {
 /// A person's answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    Grant,
+    Grant(Reach),
     Refuse(Option<String>),
 }

@@ -9,7 +9,7 @@ mod sandbox;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::approval::Grant;
+use crate::approval::{Grant, Like, Scope};
 use crate::call::{Call, Digest};
 use crate::config::Exception;
 use crate::facts::Facts;
@@ -40,6 +40,8 @@ pub struct Prepared {
     pub plan: Option<Plan>,
     /// What binds judged, approved and executed together.
     pub digest: Digest,
+    /// The same without the arguments and what they lead to: what binds grants for calls that are alike.
+    pub frame: Digest,
 }
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
@@ -119,7 +121,7 @@ impl Firewall {
     ///
     /// As [`Firewall::clear`].
     pub fn check(&self, prepared: &Prepared, approval: Approval<'_>) -> Result<(), Verdict> {
-        let Prepared { call, facts, digest, .. } = prepared;
+        let Prepared { call, facts, digest, frame, .. } = prepared;
         let mut verdict = self.judge(call, facts, 0);
         if verdict.decision == Decision::Allow {
             return Ok(());
@@ -127,7 +129,11 @@ impl Firewall {
         let level = match approval {
             Approval::Standing => standing(call, &verdict),
             Approval::Granted(grant) => {
-                if let Err(uncovered) = grant.covers(digest, &verdict) {
+                let covered = match &grant.scope {
+                    Scope::Call | Scope::Same => grant.covers(digest, &verdict),
+                    Scope::Prefix { .. } => grant.covers_like(&Like::of(call, facts, *frame), &verdict),
+                };
+                if let Err(uncovered) = covered {
                     verdict.object(Finding::new("approval.not-covered", Severity::Warn, uncovered.to_string()));
                     return Err(verdict);
                 }

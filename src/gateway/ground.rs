@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::unistd::{AccessFlags, access};
 
 use crate::audit::Hashes;
+use crate::audit::replay::Settings;
 use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet, WorkspaceFile};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
@@ -31,6 +32,8 @@ pub(super) struct Base {
 pub(super) struct Ground {
     pub firewall: Firewall,
     pub guard: Arc<Guard>,
+    /// The packs that the guard was made of, besides the built-in ones.
+    pub packs: Vec<PackSource>,
     pub profile: Arc<Profile>,
     pub surroundings: Surroundings,
     /// Absent where the workspace cannot be opened, which denies every call in it.
@@ -173,10 +176,11 @@ impl Ground {
         }
 
         let mut guard = Arc::clone(&base.guard);
-        let packs = workspace_packs(workspace)?;
-        if !packs.is_empty() {
-            let sources: Vec<PackSource> = base.packs.iter().cloned().chain(packs).collect();
-            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits(config)));
+        let mut packs = base.packs.clone();
+        let own_packs = workspace_packs(workspace)?;
+        if !own_packs.is_empty() {
+            packs.extend(own_packs);
+            guard = Arc::new(checked::load(&packs, config)?.with_limits(limits(config)));
         }
         let here = |exception: &&Exception| exception.workspace.as_ref().is_none_or(|place| place == workspace);
 
@@ -197,6 +201,7 @@ impl Ground {
                 exceptions: config.exceptions.iter().filter(here).cloned().collect(),
             },
             guard,
+            packs,
             profile,
             resolver: Resolver::open(&surroundings, protection),
             surroundings,
@@ -233,6 +238,7 @@ impl Ground {
             policies: Some(self.firewall.policies.hash()),
             packs: Some(self.guard.hash()),
             profile: Some(self.profile.digest()),
+            settings: Some(Settings::of(&self.firewall).hash()),
         }
     }
 }

@@ -102,6 +102,7 @@ impl Item {
             facts: &self.prepared.facts,
             verdict: &self.verdict,
             digest: self.prepared.digest,
+            frame: self.prepared.frame,
             hashes: &self.hashes,
             workspace: self.ground.workspace(),
         }

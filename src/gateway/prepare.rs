@@ -118,7 +118,8 @@ impl Gateway {
             notes,
         };
         let digest = digest(&call, &facts, &handles, &ground, plan.as_ref());
-        Ok((ground, Prepared { call, facts, handles, plan, digest }))
+        let frame = frame(&call, &ground, plan.as_ref());
+        Ok((ground, Prepared { call, facts, handles, plan, digest, frame }))
     }
 
     /// The confinement of programs that start where `here` says.
@@ -230,6 +231,20 @@ fn protected_exposed(plan: &Plan) -> Option<Finding> {
         tier.as_str()
     );
     (!tier.is_full()).then(|| Finding::new("sandbox.protected-exposed", Severity::Note, message))
+}
+
+/// What binds grants for calls that are alike: everything besides the arguments and what they lead to.
+fn frame(call: &Call, ground: &Ground, plan: Option<&Plan>) -> Digest {
+    Digest::of_json(&json!({
+        "tool": call.tool,
+        "cwd": hex::encode(call.cwd.as_os_str().as_bytes()),
+        "workspace": hex::encode(ground.surroundings.workspace.as_os_str().as_bytes()),
+        "principal": call.principal,
+        "origin": call.origin,
+        "rules": ground.hashes(),
+        "restrict_to_workspace": ground.firewall.restrict_to_workspace,
+        "plan": plan.map(Plan::digest),
+    }))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.

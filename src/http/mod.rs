@@ -15,6 +15,7 @@ pub(crate) mod body;
 mod errands;
 mod guard;
 mod log;
+mod metrics;
 mod openapi;
 mod problem;
 mod segment;
@@ -48,10 +49,12 @@ fn guarded_routes() -> Vec<Route> {
         ("/api/tools", &["get"], get(tools::list)),
         ("/api/tools/{name}/execute", &["post"], post(tools::execute)),
         ("/api/pending/{id}", &["get"], get(tools::pending)),
+        ("/metrics", &["get"], get(metrics::metrics)),
         ("/api/approvals", &["get"], get(approvals::list)),
         ("/api/approvals/{id}", &["get"], get(approvals::show)),
         ("/api/approvals/{id}/grant", &["post"], post(approvals::grant)),
         ("/api/approvals/{id}/refuse", &["post"], post(approvals::refuse)),
+        ("/api/approvals/{id}/revoke", &["post"], post(approvals::revoke)),
     ]
 }
 

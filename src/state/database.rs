@@ -75,6 +75,20 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX hosted_session_at ON hosted_session (at);
     CREATE INDEX hosted_call_at ON hosted_call (at);
 ",
+    "
+    ALTER TABLE approval ADD COLUMN scope TEXT NOT NULL DEFAULT '{\"covers\":\"call\"}';
+    ALTER TABLE approval ADD COLUMN like_this TEXT;
+    ALTER TABLE approval ADD COLUMN frame TEXT;
+    ALTER TABLE approval ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX frames ON approval (session, frame) WHERE status = 'granted';
+    CREATE INDEX asked_at ON approval (session, created);
+    CREATE TABLE withheld (
+        session TEXT NOT NULL,
+        minute  INTEGER NOT NULL,
+        count   INTEGER NOT NULL,
+        PRIMARY KEY (session, minute)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// What a commit waits for.
