@@ -119,6 +119,8 @@ pub struct UnknownMode(String);
 pub enum Origin {
     /// `portcullis run` and `portcullis check`.
     Cli,
+    /// An agent's own tools, which the agent's program runs: `portcullis hook`.
+    Hook,
     /// A program that uses this crate as a library.
     Library,
     /// An MCP client.
@@ -131,6 +133,7 @@ impl Origin {
     pub fn as_str(self) -> &'static str {
         match self {
             Origin::Cli => "cli",
+            Origin::Hook => "hook",
             Origin::Library => "library",
             Origin::Mcp => "mcp",
             Origin::Rest => "rest",

@@ -22,6 +22,7 @@ use crate::approval::{ApprovalId, CredentialError, operator_token, presented_tok
 use crate::config::Places;
 use crate::daemon::Answer;
 use crate::daemon::errand::{self, Errand, Offers, Standing};
+use crate::daemon::hosted::{self, HostErrand, Said};
 use crate::gateway::{Judged, Outcome};
 use crate::state::{StateDir, StateError};
 
@@ -107,6 +108,15 @@ impl Client {
         self.runtime.block_on(self.link.post(errand::JUDGE, serde_json::to_vec(errand)?))
     }
 
+    /// Tells of an event of an agent's own program.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::call`].
+    pub fn hosted(&self, errand: &HostErrand) -> Result<Said, ClientError> {
+        self.runtime.block_on(self.link.post(hosted::HOSTED, serde_json::to_vec(errand)?))
+    }
+
     /// Answers an approval.
     ///
     /// # Errors
@@ -114,7 +124,7 @@ impl Client {
     /// When the daemon gave no answer, or the credential is not one that may answer.
     pub fn answer(&self, id: &ApprovalId, answer: &Answer) -> Result<(), ClientError> {
         let (word, body) = match answer {
-            Answer::Grant => ("grant", json!({})),
+            Answer::Grant(reach) => ("grant", json!({ "scope": reach })),
             Answer::Refuse(reason) => ("refuse", json!({ "reason": reason })),
         };
         let path = format!("/api/approvals/{id}/{word}");

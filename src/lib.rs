@@ -26,7 +26,9 @@ pub mod firewall;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gateway;
+pub mod hook;
 pub mod http;
+pub mod install;
 pub(crate) mod json;
 pub mod mcp;
 pub mod registry;

@@ -333,6 +333,10 @@ fn the_openapi_document_tells_what_the_answers_are() {
         ("post", "/api/approvals/{id}/grant", format!("/api/approvals/{id}/grant"), &operator, &nothing),
         ("post", "/api/approvals/{id}/refuse", format!("/api/approvals/{other}/refuse"), &operator, &nothing),
         ("get", "/api/pending/{id}", format!("/api/pending/{other}"), &agent, &nothing),
+        ("post", "/api/approvals/{id}/revoke", format!("/api/approvals/{id}/revoke"), &operator, &nothing),
+        ("post", "/api/approvals/{id}/revoke", format!("/api/approvals/{id}/revoke"), &operator, &nothing),
+        ("get", "/metrics", "/metrics".into(), &agent, &nothing),
+        ("get", "/metrics", "/metrics".into(), &operator, &nothing),
     ];
     let mut asked = std::collections::BTreeSet::new();
     for (method, route, path, token, body) in requests {
@@ -340,13 +344,14 @@ fn the_openapi_document_tells_what_the_answers_are() {
         let body = if method == "post" { body.to_string() } else { String::new() };
         let reply = served.ask(&method.to_uppercase(), &path, &json_headers(token), body.as_bytes());
         let described = &document["paths"][route][method]["responses"][reply.status.to_string()]["content"];
-        let kind = reply.header("content-type").expect("a type").to_owned();
+        let kind = reply.header("content-type").expect("a type").split(';').next().expect("a word").to_owned();
         let mut schema = described[&kind]["schema"].clone();
         assert!(schema.is_object(), "{method} {path}: {} {kind} is not described", reply.status);
         schema["components"] = document["components"].clone();
         let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let told = if kind.contains("json") { reply.json() } else { reply.body.as_str().into() };
         let wrong: Vec<String> =
-            validator.iter_errors(&reply.json()).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+            validator.iter_errors(&told).map(|e| format!("{} at {}", e, e.instance_path())).collect();
         assert!(wrong.is_empty(), "{method} {path}: {wrong:?} in {}", reply.body);
     }
     let paths = document["paths"].as_object().expect("paths");
@@ -396,4 +401,51 @@ fn one_connection_carries_many_requests() {
         let reply = connection.ask("POST", "/api/tools/Read/execute", &headers, body.as_bytes());
         assert_eq!(reply.status, 200, "request {n}: {reply:?}");
     }
+}
+
+#[test]
+fn numbers_for_a_monitoring_system_are_for_people() {
+    let world = World::new();
+    world.write("work/a.txt", "x\n");
+    let served = Served::start(&world);
+    served.execute("Read", json!({ "path": "a.txt" }));
+    served.execute("Bash", json!({ "command": "ls" }));
+    served.execute("Bash", json!({ "command": "rm -rf /" }));
+    assert_eq!(served.get("/metrics", &served.agent("local")).status, 403);
+    let numbers = served.get("/metrics", &served.operator());
+    assert_eq!(numbers.status, 200, "{numbers:?}");
+    for line in [
+        "portcullis_calls_total{answer=\"allow\",tool=\"Read\"} 1",
+        "portcullis_calls_total{answer=\"ask(1)\",tool=\"Bash\"} 1",
+        "portcullis_calls_total{answer=\"deny\",tool=\"Bash\"} 1",
+        "portcullis_decision_seconds_count 3",
+        "portcullis_approvals_pending 1",
+        "portcullis_audit_ready 1",
+    ] {
+        assert!(numbers.body.contains(line), "`{line}` is missing: {numbers:?}");
+    }
+}
+
+#[test]
+fn a_grant_for_the_session_is_given_shown_and_taken_back() {
+    let world = World::new();
+    let served = Served::start(&world);
+    let operator = served.operator();
+    let id = served.execute("Bash", json!({ "command": "echo a" })).pending();
+    let shown = served.get(&format!("/api/approvals/{id}"), &operator).json();
+    assert_eq!(shown["scopes"][2]["scope"]["words"], json!(["echo"]), "{shown}");
+    let odd = served.post(&format!("/api/approvals/{id}/grant"), &operator, &json!({ "scope": "everything" }));
+    assert_eq!(odd.status, 400, "{odd:?}");
+    let granted = served.post(&format!("/api/approvals/{id}/grant"), &operator, &json!({ "scope": "prefix" }));
+    assert_eq!(granted.status, 200, "{granted:?}");
+    for word in ["a", "b"] {
+        assert_eq!(served.execute("Bash", json!({ "command": format!("echo {word}") })).status, 200);
+    }
+    let listed = served.get("/api/approvals", &operator).json();
+    assert_eq!(listed["grants"][0]["uses"], 2, "{listed}");
+    let by_agent = served.post(&format!("/api/approvals/{id}/revoke"), &served.agent("local"), &json!({}));
+    assert_eq!(by_agent.status, 403, "{by_agent:?}");
+    let revoked = served.post(&format!("/api/approvals/{id}/revoke"), &operator, &json!({}));
+    assert_eq!(revoked.status, 200, "{revoked:?}");
+    assert_eq!(served.execute("Bash", json!({ "command": "echo a" })).status, 202);
 }

@@ -4,8 +4,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod confined;
+#[path = "confined/probes.rs"]
+mod probes;
 #[path = "confined/rows.rs"]
 mod rows;
+#[path = "confined/wards.rs"]
+mod wards;
 #[path = "confined/work.rs"]
 mod work;
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::approval::ApprovalId;
+use crate::approval::{ApprovalId, Like, Scope};
 use crate::call::Digest;
 use crate::verdict::{Decision, Level, Severity, Stage, Verdict};
 
@@ -35,7 +35,7 @@ impl Seen {
     }
 }
 
-/// A recorded approval of one call, good for one use.
+/// A recorded approval: of one call for one use, or as its scope says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     pub id: ApprovalId,
@@ -47,6 +47,9 @@ pub struct Grant {
     /// Who granted it.
     pub by: String,
     pub expires: Timestamp,
+    pub scope: Scope,
+    /// What tells whether another command is like the one that was approved.
+    pub like: Option<Like>,
 }
 
 /// Why a grant does not let a call through.
@@ -68,6 +71,18 @@ impl Grant {
         if self.digest != *digest {
             return Err(Uncovered::OtherCall);
         }
+        self.covers_verdict(verdict)
+    }
+
+    /// Whether the grant covers a call that is like the approved one, where it was given for such calls.
+    pub fn covers_like(&self, like: &Like, verdict: &Verdict) -> Result<(), Uncovered> {
+        match (&self.scope, &self.like) {
+            (Scope::Prefix { words }, Some(granted)) if granted.admits(words, like) => self.covers_verdict(verdict),
+            _ => Err(Uncovered::OtherCall),
+        }
+    }
+
+    fn covers_verdict(&self, verdict: &Verdict) -> Result<(), Uncovered> {
         match verdict.decision {
             Decision::Deny => return Err(Uncovered::Denied),
             Decision::Ask(needs) if needs > self.level => return Err(Uncovered::Level { has: self.level, needs }),
@@ -110,6 +125,8 @@ mod tests {
             findings: Seen::of(&spoken("`lnk` is protected (`.envrc`)")),
             by: "alice".into(),
             expires: Timestamp::MAX,
+            scope: Scope::Call,
+            like: None,
         };
         assert_eq!(grant.covers(&digest, &spoken("`lnk` is protected (`.envrc`)")), Ok(()));
         let other = grant.covers(&digest, &spoken("`lnk` is protected (`.github/workflows/*`)"));
@@ -127,6 +144,8 @@ mod tests {
             findings: Seen::of(&verdict(findings)),
             by: "alice".into(),
             expires: Timestamp::MAX,
+            scope: Scope::Call,
+            like: None,
         };
         let one = grant(Level::Operator, &[("a", Severity::Warn), ("b", Severity::Warn)]);
         let finding = |id: &str| Err(Uncovered::Finding { id: id.into() });

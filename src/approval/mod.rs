@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pending ──► granted ──► consumed      (consumed durably before the call is dispatched, exactly once)
-//!    │           └──────► expired
+//!    │           └──────► expired       (or revoked; a grant for the session counts its uses until then)
 //!    ├──► refused
 //!    └──► expired
 //! ```
@@ -17,6 +17,7 @@
 mod credentials;
 mod grant;
 mod id;
+mod scope;
 mod seal;
 mod store;
 
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credentials::{CredentialError, Credentials, Role, Token, operator_token, presented_token};
 pub use self::grant::{Grant, Seen, Uncovered};
 pub use self::id::{ApprovalId, InvalidId};
+pub use self::scope::{Like, Preview, Reach, Scope};
 pub use self::store::{AT_THE_TERMINAL, ApprovalError, Ask, Exact, Lifetimes, MAX_PENDING, Requested, Store};
 
 use crate::audit::{ApprovalEvent, Step};
@@ -83,12 +85,35 @@ pub struct Approval {
     pub decided_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What it covers, once granted.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What tells whether another command is like the one that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<Like>,
+    /// How many calls it has let through.
+    #[serde(default)]
+    pub uses: u64,
 }
 
 impl Approval {
+    /// The scope that a person's choice comes to; absent where no commands are like this one.
+    pub fn scope_of(&self, reach: Reach) -> Option<Scope> {
+        match reach {
+            Reach::Call => Some(Scope::Call),
+            Reach::Same => Some(Scope::Same),
+            Reach::Prefix => Some(Scope::Prefix { words: self.like.as_ref()?.prefix()? }),
+        }
+    }
+
+    /// The scopes that it can be granted with.
+    pub fn scopes(&self) -> Vec<Scope> {
+        [Reach::Call, Reach::Same, Reach::Prefix].into_iter().filter_map(|reach| self.scope_of(reach)).collect()
+    }
+
     /// This step for the audit log.
     pub fn event(&self, step: Step) -> ApprovalEvent {
-        let answered = matches!(step, Step::Granted | Step::Refused);
+        let answered = matches!(step, Step::Granted | Step::Refused | Step::Revoked);
         ApprovalEvent {
             approval: self.id.to_string(),
             step,
@@ -98,6 +123,7 @@ impl Approval {
             by: self.decided_by.clone().filter(|_| answered),
             reason: self.reason.clone().filter(|_| answered),
             findings: self.findings.iter().map(|seen| seen.id.clone()).collect(),
+            scope: Some(self.scope.clone()).filter(|scope| *scope != Scope::Call && step != Step::Requested),
         }
     }
 }

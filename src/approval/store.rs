@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::credentials::Role;
 use crate::approval::grant::{Grant, Seen};
 use crate::approval::seal::{Seal, SealError};
-use crate::approval::{Approval, ApprovalId, Status};
+use crate::approval::{Approval, ApprovalId, Like, Reach, Scope, Status};
 use crate::call::{Call, Digest};
 use crate::facts::path::PathFact;
 use crate::state::{Database, DatabaseError, StateDir, Synchronous, millis, timestamp};
@@ -17,6 +17,9 @@ use crate::verdict::{Level, Verdict};
 
 /// How many approvals one session may have pending. More are refused: an agent must not drown its operator.
 pub const MAX_PENDING: u32 = 100;
+
+/// In milliseconds.
+const MINUTE: i64 = 60_000;
 
 /// The reason of a refusal by whoever made the call, who needs not be told.
 pub const AT_THE_TERMINAL: &str = "refused at the terminal";
@@ -36,17 +39,26 @@ pub struct Lifetimes {
     pub pending: SignedDuration,
     /// For its use, once granted.
     pub grant: SignedDuration,
+    /// The same of a grant for the session.
+    pub session: SignedDuration,
+    /// How many calls of a session may ask in a minute. More are withheld from the people, and counted.
+    pub per_minute: u32,
 }
 
 impl Default for Lifetimes {
-    /// Ten minutes each.
+    /// Ten minutes each; eight hours for the session; sixty a minute.
     fn default() -> Self {
-        Lifetimes { pending: SignedDuration::from_mins(10), grant: SignedDuration::from_mins(10) }
+        Lifetimes {
+            pending: SignedDuration::from_mins(10),
+            grant: SignedDuration::from_mins(10),
+            session: SignedDuration::from_hours(8),
+            per_minute: 60,
+        }
     }
 }
 
 /// What a person is asked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ask<'a> {
     pub call: &'a Call,
     /// What the grant will bind.
@@ -58,6 +70,8 @@ pub struct Ask<'a> {
     pub level: Level,
     /// The name of the session's own operator, who cannot review it.
     pub operator: &'a str,
+    /// What tells whether other commands are like this one.
+    pub like: Option<Like>,
 }
 
 /// The call and the judgement, exactly: what the person is shown.
@@ -99,12 +113,21 @@ pub enum ApprovalError {
     NotGranted { id: ApprovalId, status: Status },
     #[error("approval {id} is {} already", .status.as_str())]
     NotPending { id: ApprovalId, status: Status },
+    #[error(
+        "approval {id} cannot be granted for commands that begin alike: that is to be had for one call of a program that runs \
+         no others, never for interpreters, wrappers, compound commands, or programs whose options run programs"
+    )]
+    NoPrefix { id: ApprovalId },
     #[error("approval {id} needs another person than `{name}`, the session's own operator")]
     SamePerson { id: ApprovalId, name: String },
     #[error(transparent)]
     Seal(#[from] SealError),
     #[error("the call cannot be stored: {0}")]
     Stored(#[from] serde_json::Error),
+    #[error(
+        "session `{session}` asks more than {most} times a minute: this one is withheld from the people, and counted"
+    )]
+    TooOften { session: String, most: u32 },
     #[error("session `{session}` has {MAX_PENDING} approvals pending, the most allowed: answer some first")]
     TooMany { session: String },
 }
@@ -132,6 +155,9 @@ impl Store {
         let sealed = self.seal.close(&exact, &bound(&id, &ask.digest))?;
         let fresh = self.pending(id, ask, now);
         let findings = serde_json::to_string(&fresh.findings)?;
+        let like = fresh.like.as_ref().map(serde_json::to_string).transpose()?;
+        let per_minute = self.lifetimes().per_minute;
+        let mut often = false;
         let requested = self.change(|tx| {
             let mut superseded = pending_for(tx, &fresh)?;
             if let Some(found) = &mut superseded {
@@ -147,13 +173,52 @@ impl Store {
                     "SELECT count(*) FROM approval WHERE session = ?1 AND status = 'pending' AND expires > ?2",
                 )?
                 .query_row(params![fresh.session, millis(now)], |row| row.get(0))?;
-            if waiting >= MAX_PENDING {
+            let lately: u32 = tx
+                .prepare_cached("SELECT count(*) FROM approval WHERE session = ?1 AND created > ?2")?
+                .query_row(params![fresh.session, millis(now) - MINUTE], |row| row.get(0))?;
+            if waiting >= MAX_PENDING || lately >= per_minute {
+                often = waiting < MAX_PENDING;
+                withhold(tx, &fresh.session, now)?;
                 return Ok(None);
             }
-            insert(tx, &fresh, &findings, &sealed)?;
+            insert(tx, &fresh, &findings, like.as_deref(), &sealed)?;
             Ok(Some(Requested { approval: fresh.clone(), fresh: true, superseded }))
         })?;
-        requested.ok_or(ApprovalError::TooMany { session: fresh.session })
+        let session = fresh.session;
+        requested.ok_or(match often {
+            true => ApprovalError::TooOften { session, most: per_minute },
+            false => ApprovalError::TooMany { session },
+        })
+    }
+
+    /// How many requests were withheld from the people in the last hour, by session.
+    pub fn withheld(&self, now: Timestamp) -> Result<Vec<(String, u64)>, ApprovalError> {
+        Ok(self.database.with(|c| {
+            let mut query =
+                c.prepare_cached("SELECT session, sum(count) FROM withheld WHERE minute > ?1 GROUP BY session")?;
+            query.query_map([millis(now) / MINUTE - 60], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?)
+    }
+
+    /// Takes a grant back that was not used up.
+    pub fn revoke(&self, id: &ApprovalId, by: &Role, now: Timestamp) -> Result<Approval, ApprovalError> {
+        if let Role::Agent(_) = by {
+            return Err(ApprovalError::AgentCredential { agent: by.clone() });
+        }
+        let revoked = self.change(|c| {
+            let mut update = c.prepare_cached(
+                "UPDATE approval SET status = 'expired', decided_by = ?2, decided_at = ?3, reason = 'revoked', sealed = NULL
+                 WHERE id = ?1 AND status = 'granted' AND expires > ?3 RETURNING *",
+            )?;
+            update.query_row(params![id.as_str(), by.name(), millis(now)], read_row).optional()
+        })?;
+        match revoked {
+            Some(approval) => Ok(approval),
+            None => {
+                let Approval { id, status, .. } = self.get(id)?;
+                Err(ApprovalError::NotGranted { id, status })
+            }
+        }
     }
 
     /// All approvals, or those of one status, the oldest first.
@@ -184,20 +249,55 @@ impl Store {
 
     /// Grants a pending approval, for one use.
     pub fn grant(&self, id: &ApprovalId, by: &Role, now: Timestamp) -> Result<Grant, ApprovalError> {
+        self.grant_for(id, by, Reach::Call, now)
+    }
+
+    /// Grants a pending approval, for what a scope covers. Of a prefix, the words are those that were offered.
+    pub fn grant_for(&self, id: &ApprovalId, by: &Role, reach: Reach, now: Timestamp) -> Result<Grant, ApprovalError> {
+        self.grant_once(id, by, reach, now, |_| Ok(()))
+    }
+
+    /// The same, once `record` has put it on record. A crash in between leaves a grant that is on record and not in force:
+    /// never one that is in force and not on record.
+    pub fn grant_once<E: From<ApprovalError>>(
+        &self,
+        id: &ApprovalId,
+        by: &Role,
+        reach: Reach,
+        now: Timestamp,
+        record: impl FnOnce(&Approval) -> Result<(), E>,
+    ) -> Result<Grant, E> {
         let approval = self.get(id)?;
         may_grant(&approval, by)?;
-        let expires = now.checked_add(self.lifetimes().grant).unwrap_or(now);
-        let granted = self.change(|c| {
-            let mut update = c.prepare_cached(
-                "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4
-                 WHERE id = ?1 AND status = 'pending' AND expires > ?3 RETURNING *",
-            )?;
-            let row = update.query_row(params![id.as_str(), by.name(), millis(now), millis(expires)], read_row);
-            row.optional()
-        })?;
+        let scope = approval.scope_of(reach).ok_or_else(|| ApprovalError::NoPrefix { id: id.clone() })?;
+        let Lifetimes { grant, session, .. } = self.lifetimes();
+        let lasts = if scope == Scope::Call { grant } else { session };
+        let expires = now.checked_add(lasts).unwrap_or(now);
+        let told = serde_json::to_string(&scope).map_err(ApprovalError::from)?;
+        let mut recorded = Ok(());
+        let granted = self.database.with(|c| {
+            let tx = c.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let row = params![id.as_str(), by.name(), millis(now), millis(expires), told];
+            let granted = tx
+                .prepare_cached(
+                    "UPDATE approval SET status = 'granted', decided_by = ?2, decided_at = ?3, expires = ?4, scope = ?5
+                     WHERE id = ?1 AND status = 'pending' AND expires > ?3 RETURNING *",
+                )?
+                .query_row(row, read_row)
+                .optional()?;
+            if let Some(approval) = &granted {
+                recorded = record(approval);
+            }
+            if recorded.is_ok() {
+                tx.commit()?;
+            }
+            Ok(granted)
+        });
+        let granted = granted.map_err(ApprovalError::from)?;
+        recorded?;
         match granted {
             Some(approval) => Ok(grant_of(approval)),
-            None => Err(self.why_not_pending(id)?),
+            None => Err(self.why_not_pending(id)?.into()),
         }
     }
 
@@ -255,15 +355,30 @@ impl Store {
         Ok(found.map(grant_of))
     }
 
-    /// Uses a grant up, before the call is dispatched. Of any number of processes that try, one succeeds.
+    /// The grants of the session for commands like this one.
+    pub fn grants_like(&self, like: &Like, session: &str, now: Timestamp) -> Result<Vec<Grant>, ApprovalError> {
+        let found: Vec<Approval> = self.database.with(|c| {
+            let mut query = c.prepare_cached(&select(
+                "session = ?1 AND frame = ?2 AND status = 'granted' AND expires > ?3 ORDER BY expires DESC",
+            ))?;
+            query.query_map(params![session, like.frame.to_string(), millis(now)], read_row)?.collect()
+        })?;
+        let admits = |grant: &Grant| match (&grant.scope, &grant.like) {
+            (Scope::Prefix { words }, Some(granted)) => granted.admits(words, like),
+            _ => false,
+        };
+        Ok(found.into_iter().map(grant_of).filter(admits).collect())
+    }
+
+    /// Uses a grant up, or counts its use where it is for the session, before the call is dispatched. Of any number of processes that try, one succeeds.
     pub fn consume(&self, grant: &Grant, now: Timestamp) -> Result<Approval, ApprovalError> {
         let consumed = self.change(|c| {
             let mut update = c.prepare_cached(
-                "UPDATE approval SET status = 'consumed', sealed = NULL
+                "UPDATE approval SET status = iif(?5, 'consumed', status), sealed = NULL, uses = uses + 1
                  WHERE id = ?1 AND digest = ?2 AND session = ?3 AND status = 'granted' AND expires > ?4 RETURNING *",
             )?;
             let digest = grant.digest.to_string();
-            let row = params![grant.id.as_str(), digest, grant.session, millis(now)];
+            let row = params![grant.id.as_str(), digest, grant.session, millis(now), grant.scope == Scope::Call];
             update.query_row(row, read_row).optional()
         })?;
         if let Some(approval) = consumed {
@@ -316,6 +431,9 @@ impl Store {
             decided_by: None,
             decided_at: None,
             reason: None,
+            scope: Scope::Call,
+            like: ask.like.clone(),
+            uses: 0,
         }
     }
 
@@ -326,6 +444,17 @@ impl Store {
             status => ApprovalError::NotPending { id, status },
         })
     }
+}
+
+/// Counts a request that no person gets to see.
+fn withhold(c: &Connection, session: &str, now: Timestamp) -> rusqlite::Result<()> {
+    let minute = millis(now) / MINUTE;
+    c.prepare_cached("DELETE FROM withheld WHERE minute < ?1")?.execute([minute - 60])?;
+    c.prepare_cached(
+        "INSERT INTO withheld VALUES (?1, ?2, 1) ON CONFLICT (session, minute) DO UPDATE SET count = count + 1",
+    )?
+    .execute(params![session, minute])
+    .map(drop)
 }
 
 /// Who may grant what. Level 2 is another person's word than the session's own operator's.
@@ -351,6 +480,8 @@ fn grant_of(approval: Approval) -> Grant {
         findings: approval.findings,
         by: approval.decided_by.unwrap_or_default(),
         expires: approval.expires,
+        scope: approval.scope,
+        like: approval.like,
     }
 }
 
@@ -379,11 +510,11 @@ fn end(c: &Connection, id: &ApprovalId, status: Status) -> rusqlite::Result<()> 
         .map(drop)
 }
 
-fn insert(c: &Connection, new: &Approval, findings: &str, sealed: &[u8]) -> rusqlite::Result<()> {
+fn insert(c: &Connection, new: &Approval, findings: &str, like: Option<&str>, sealed: &[u8]) -> rusqlite::Result<()> {
     c.prepare_cached(
         "INSERT INTO approval (id, status, digest, session, agent, operator, tool, call_id, level, findings, sealed,
-                               created, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                               created, expires, like_this, frame)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?
     .execute(params![
         new.id.as_str(),
@@ -399,6 +530,8 @@ fn insert(c: &Connection, new: &Approval, findings: &str, sealed: &[u8]) -> rusq
         sealed,
         millis(new.created),
         millis(new.expires),
+        like,
+        new.like.as_ref().map(|like| like.frame.to_string()),
     ])
     .map(drop)
 }
@@ -421,6 +554,12 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
         decided_by: row.get("decided_by")?,
         decided_at: row.get::<_, Option<i64>>("decided_at")?.map(timestamp).transpose()?,
         reason: row.get("reason")?,
+        scope: text(row, "scope", |s| serde_json::from_str(s).ok())?,
+        like: match row.get_ref("like_this")? {
+            rusqlite::types::ValueRef::Null => None,
+            _ => Some(text(row, "like_this", |s| serde_json::from_str(s).ok())?),
+        },
+        uses: row.get("uses")?,
     })
 }
 

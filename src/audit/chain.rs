@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::audit::event::{Content, Event, Record};
+use crate::audit::redact::Redactor;
 use crate::audit::{FORMAT, LogError, MAX_DEPTH, MAX_LINE};
 use crate::call::Digest;
 
@@ -49,8 +50,22 @@ pub enum Unreadable {
 pub(super) struct Body(Vec<u8>);
 
 impl Body {
-    pub(super) fn of(event: &Event) -> Result<Self, LogError> {
+    /// Secrets in the event are replaced first: no others than these bytes reach the disk.
+    pub(super) fn redacted(event: &Event, redactor: &Redactor) -> Result<Self, LogError> {
         let json = serde_json::to_vec(event).map_err(LogError::Json)?;
+        if depth(&json) > MAX_DEPTH {
+            return Err(LogError::TooDeep);
+        }
+        let json = redactor.record(&json)?.unwrap_or(json);
+        Self::checked(json)
+    }
+
+    /// An event of the log's own, which holds nobody's text.
+    pub(super) fn of(event: &Event) -> Result<Self, LogError> {
+        Self::checked(serde_json::to_vec(event).map_err(LogError::Json)?)
+    }
+
+    fn checked(json: Vec<u8>) -> Result<Self, LogError> {
         if json.len() > MAX_LINE - MAX_HEADER {
             return Err(LogError::TooLarge { bytes: json.len() });
         }
@@ -82,12 +97,15 @@ pub(super) fn parse(line: &[u8]) -> Result<Record, Unreadable> {
     }
     let content = match &*header.kind {
         "approval" => Content::Event(Event::Approval(content(line)?)),
+        "checkpoint" => Content::Event(Event::Checkpoint(content(line)?)),
         "control" => Content::Event(Event::Control(content(line)?)),
         "decided" => Content::Event(Event::Decided(content(line)?)),
         "finished" => Content::Event(Event::Finished(content(line)?)),
         "opened" => Content::Event(Event::Opened(content(line)?)),
         "recovered" => Content::Event(Event::Recovered(content(line)?)),
         "rejected" => Content::Event(Event::Rejected(content(line)?)),
+        "retired" => Content::Event(Event::Retired(content(line)?)),
+        "rotated" => Content::Event(Event::Rotated(content(line)?)),
         "unknown" => Content::Event(Event::Unknown(content(line)?)),
         other => {
             let mut fields: Map<String, Value> = content(line)?;
@@ -149,11 +167,11 @@ mod tests {
         let expected =
             Control { change: Change::PolicyLoaded, detail: "d".into(), before: None, after: None, by: None };
         assert_eq!(parse(known.as_bytes()).unwrap().content, Content::Event(Event::Control(expected)));
-        let foreign = format!(r#"{{{head},"kind":"checkpoint","size":3}}"#);
+        let foreign = format!(r#"{{{head},"kind":"novelty","size":3}}"#);
         let Content::Foreign { kind, fields } = parse(foreign.as_bytes()).unwrap().content else {
             panic!("an unknown kind was taken for a known one");
         };
-        assert_eq!(kind, "checkpoint");
+        assert_eq!(kind, "novelty");
         assert_eq!(Value::from(fields), serde_json::json!({"new": [1], "size": 3}));
     }
 

@@ -1,9 +1,12 @@
 //! What the log holds, as types.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::approval::Scope;
 use crate::call::{Call, Digest, Principal};
 use crate::facts::Facts;
 use crate::state::Process;
@@ -42,13 +45,44 @@ pub enum Content {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Event {
     Approval(ApprovalEvent),
+    Checkpoint(Signed),
     Control(Control),
     Decided(Box<Decided>),
     Finished(Finished),
     Opened(Opened),
     Recovered(Recovered),
     Rejected(Rejected),
+    Retired(Retired),
+    Rotated(Rotated),
     Unknown(Unknown),
+}
+
+/// The Merkle tree over all lines before this one, signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// A C2SP tlog-checkpoint, whose size is the number of this record.
+    pub note: String,
+}
+
+/// The first line of a new file: the one before it was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotated {
+    /// The name that the closed file has now.
+    pub closed: String,
+    /// A checkpoint of all lines before this one.
+    pub note: String,
+    /// The complete subtrees of its tree, the largest first: with them the tree goes on where older files are gone.
+    pub peaks: Vec<Digest>,
+}
+
+/// Closed files were removed, as the retention says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retired {
+    pub file: String,
+    /// The records that were in it.
+    pub from: u64,
+    pub to: u64,
+    pub bytes: u64,
 }
 
 /// The log was created.
@@ -71,6 +105,9 @@ pub struct Decided {
     pub effective: Decision,
     /// What binds judged, approved and executed together.
     pub digest: Digest,
+    /// The workspace that the call was in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<PathBuf>,
     #[serde(default)]
     pub hashes: Hashes,
     /// The record was allowed to ride the next sync instead of waiting for its own.
@@ -86,6 +123,23 @@ pub struct Decided {
     pub process: Process,
 }
 
+impl Decided {
+    /// The argument that says most, on one line.
+    pub fn subject(&self) -> String {
+        let said = ["command", "path", "file_path", "url", "pattern"].into_iter().find_map(|name| self.call.text(name));
+        said.unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_SUBJECT).collect()
+    }
+
+    /// The finding that decided: the first of the gravest.
+    pub fn reason(&self) -> Option<&Finding> {
+        let gravest = self.verdict.findings().map(|(_, finding)| finding.severity).max()?;
+        self.verdict.findings().map(|(_, finding)| finding).find(|finding| finding.severity == gravest)
+    }
+}
+
+/// How many characters of an argument stand for a call.
+const MAX_SUBJECT: usize = 400;
+
 /// The configuration that a decision was made under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hashes {
@@ -95,6 +149,9 @@ pub struct Hashes {
     pub packs: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Digest>,
+    /// What the firewall goes by besides: exceptions, and whether paths are held to the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Digest>,
 }
 
 /// A request was refused before it became a call: no such tool, or arguments that its schema refuses.
@@ -211,6 +268,9 @@ pub struct ApprovalEvent {
     /// Ids of the findings that the person saw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// What a grant covers besides the call that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +281,10 @@ pub enum Step {
     Granted,
     Refused,
     Requested,
+    /// A grant was taken back.
+    Revoked,
+    /// A grant for the session let a call through.
+    Used,
 }
 
 /// What controls the agents has changed.

@@ -41,6 +41,16 @@ impl<R: BufRead> Lines<R> {
         Lines { reader, number: 0, offset, line: Vec::new() }
     }
 
+    /// Whether anything follows.
+    pub(super) fn more(&mut self) -> io::Result<bool> {
+        loop {
+            match self.reader.fill_buf() {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => return Ok(!other?.is_empty()),
+            }
+        }
+    }
+
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         let start = self.offset;

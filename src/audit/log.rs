@@ -1,28 +1,54 @@
 //! Appending: many threads of many processes, one chain.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::audit::chain::Body;
-use crate::audit::event::{Event, Trouble, Unknown};
+use crate::audit::event::{Event, Retired, Rotated, Signed, Trouble, Unknown};
+use crate::audit::growth::{Growth, replace};
 use crate::audit::lock::{Held, LOCK_WAIT};
+use crate::audit::note::{NoteError, Signer};
+use crate::audit::redact::{RedactError, Redactor};
 use crate::audit::sync::{GroupSync, Ticket};
 use crate::audit::tail::Book;
 use crate::audit::unfinished::Unfinished;
+use crate::audit::volumes;
 use crate::state::{Life, StateDir, StateError, private};
 
 /// The audit log of a state directory, open for appending.
 #[derive(Debug)]
 pub struct Log {
     state: StateDir,
+    settings: Settings,
+    redactor: Redactor,
     writer: Mutex<Writer>,
+}
+
+/// How a log is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A checkpoint is signed after this many records.
+    pub checkpoint_every: u64,
+    /// A file that has this many bytes is closed, and a new one begun.
+    pub rotate_bytes: u64,
+    /// How many closed files are kept; absent all of them.
+    pub keep_files: Option<usize>,
+    /// A file to which every checkpoint is appended: a place that somebody else keeps.
+    pub ship_to: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { checkpoint_every: 1024, rotate_bytes: 256 << 20, keep_files: None, ship_to: None }
+    }
 }
 
 #[derive(Debug)]
 struct Writer {
+    state: StateDir,
     lock: File,
     lock_path: PathBuf,
     book: Book,
@@ -50,6 +76,10 @@ pub enum LogError {
     Io { path: PathBuf, source: io::Error },
     #[error("the record cannot be written as JSON: {0}")]
     Json(serde_json::Error),
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    #[error(transparent)]
+    Redact(#[from] RedactError),
     #[error("{} was moved or replaced while this process wrote to it: restart the gateway", path.display())]
     Replaced { path: PathBuf },
     #[error(
@@ -61,6 +91,10 @@ pub enum LogError {
     State(#[from] StateError),
     #[error("the audit log has stopped after a failure ({reason}): nothing is written until it is opened anew")]
     Stopped { reason: String },
+    #[error(
+        "line {lines} of the log is record {seq}: `portcullis audit verify` says what is wrong; no checkpoint is signed"
+    )]
+    Uncounted { lines: u64, seq: u64 },
     #[error("the record nests deeper than {} levels: send flatter arguments", super::MAX_DEPTH)]
     TooDeep,
     #[error("the record has {bytes} bytes, the longest allowed is {}: send shorter arguments", super::MAX_LINE)]
@@ -79,7 +113,13 @@ impl LogError {
     /// Whether the error says something of the log, and not only of one record or one moment.
     fn stops(&self) -> bool {
         match self {
-            LogError::Busy { .. } | LogError::Json(_) | LogError::TooDeep | LogError::TooLarge { .. } => false,
+            LogError::Busy { .. }
+            | LogError::Json(_)
+            | LogError::Note(_)
+            | LogError::Redact(_)
+            | LogError::TooDeep
+            | LogError::TooLarge { .. }
+            | LogError::Uncounted { .. } => false,
             LogError::Full(_)
             | LogError::Io { .. }
             | LogError::Replaced { .. }
@@ -94,15 +134,21 @@ impl Log {
     /// Opens the log of a state directory, creating it where it is missing. A torn end is set aside, recorded, and the log
     /// continued.
     pub fn open(state: &StateDir) -> Result<Self, LogError> {
+        Self::open_with(state, Settings::default())
+    }
+
+    /// The same, kept in another way than usual.
+    pub fn open_with(state: &StateDir, settings: Settings) -> Result<Self, LogError> {
         let mut writer = Writer::open(state)?;
         writer.locked(|book, _| book.settle(None).map(drop))?;
-        Ok(Log { state: state.clone(), writer: Mutex::new(writer) })
+        let redactor = Redactor::new(state);
+        Ok(Log { state: state.clone(), settings, redactor, writer: Mutex::new(writer) })
     }
 
     /// Appends a record. It is in the kernel's hands, safe from a crash of the process, when this returns; the ticket waits
     /// for the disk.
     pub fn append(&self, event: &Event) -> Result<Ticket, LogError> {
-        let body = Body::of(event)?;
+        let body = Body::redacted(event, &self.redactor)?;
         let mut writer = self.lock();
         writer.ready()?;
         let appended = writer.locked(|book, sync| {
@@ -110,7 +156,100 @@ impl Log {
             book.append(tail, &body)?;
             Ok(sync.written(tail.seq))
         });
-        writer.note(appended)
+        let ticket = writer.note(appended)?;
+        let full = writer.book.size() >= self.settings.rotate_bytes;
+        drop(writer);
+        // What fails here fails again and is said then; the record itself is written.
+        if full && let Err(error) = self.rotate() {
+            tracing::warn!(%error, "the audit log's file cannot be closed");
+        }
+        if ticket.seq().saturating_add(1).is_multiple_of(self.settings.checkpoint_every.max(1))
+            && let Err(error) = self.checkpoint()
+        {
+            tracing::warn!(%error, "no checkpoint of the audit log");
+        }
+        Ok(ticket)
+    }
+
+    /// Signs the log as it is, puts the checkpoint on record, and ships it once it is on disk. Gives the signed note.
+    pub fn checkpoint(&self) -> Result<String, LogError> {
+        let signer = Signer::open(&self.state)?;
+        // Most of the reading happens without the lock, so that other writers need not wait for it.
+        let mut growth = Growth::open(&super::log_file(self.state.path()));
+        growth.read_on()?;
+        let mut writer = self.lock();
+        writer.ready()?;
+        let signed = writer.locked(|book, sync| {
+            let tail = book.settle(None)?;
+            growth.read_on()?;
+            let note = sign(&growth, &signer, tail.seq)?;
+            book.append(tail, &Body::of(&Event::Checkpoint(Signed { note: note.clone() }))?)?;
+            growth.keep()?;
+            Ok((sync.written(tail.seq), note))
+        });
+        let (ticket, note) = writer.note(signed)?;
+        drop(writer);
+        ticket.synced()?;
+        self.ship(&note)?;
+        Ok(note)
+    }
+
+    /// Closes the growing file, begins a new one, and removes what the retention does not keep.
+    pub fn rotate(&self) -> Result<(), LogError> {
+        let signer = Signer::open(&self.state)?;
+        let mut growth = Growth::open(&super::log_file(self.state.path()));
+        growth.read_on()?;
+        let mut writer = self.lock();
+        writer.ready()?;
+        let note = writer.locked(|book, _| {
+            let tail = book.settle(None)?;
+            growth.read_on()?;
+            let note = sign(&growth, &signer, tail.seq)?;
+            let peaks = growth.tree.peaks().to_vec();
+            let rotated = |closed| Event::Rotated(Rotated { closed, note: note.clone(), peaks });
+            book.rotate(tail, rotated)?;
+            growth.keep()?;
+            Ok(note)
+        })?;
+        writer.renew_sync()?;
+        drop(writer);
+        self.ship(&note)?;
+        self.retire()
+    }
+
+    /// Removes the oldest closed files beyond those that are kept, each after it is on record.
+    fn retire(&self) -> Result<(), LogError> {
+        let Some(kept) = self.settings.keep_files else { return Ok(()) };
+        let log = super::log_file(self.state.path());
+        let mut writer = self.lock();
+        writer.ready()?;
+        let retired = writer.locked(|book, sync| {
+            let mut volumes = volumes::open_all(&log).map_err(LogError::io(&log))?;
+            volumes.pop();
+            let surplus = volumes.len().saturating_sub(kept);
+            let firsts: Vec<u64> = volumes.iter().filter_map(|volume| volume.first).skip(1).collect();
+            for (volume, next) in volumes.into_iter().zip(firsts).take(surplus) {
+                let tail = book.settle(None)?;
+                let from = volume.first.unwrap_or(0);
+                let (file, to, bytes) = (volume.name(), next.saturating_sub(1), volume.size);
+                book.append(tail, &Body::of(&Event::Retired(Retired { file, from, to, bytes }))?)?;
+                sync.written(tail.seq).synced()?;
+                fs::remove_file(&volume.path).map_err(LogError::io(&volume.path))?;
+            }
+            Ok(())
+        });
+        writer.note(retired)
+    }
+
+    /// Gives a checkpoint to whoever keeps them.
+    fn ship(&self, note: &str) -> Result<(), LogError> {
+        let latest = self.state.audit().join("checkpoint");
+        replace(&latest, note.as_bytes()).map_err(LogError::io(&latest))?;
+        if let Some(path) = &self.settings.ship_to {
+            let mut file = File::options().append(true).create(true).open(path).map_err(LogError::io(path))?;
+            io::Write::write_all(&mut file, note.as_bytes()).map_err(LogError::io(path))?;
+        }
+        Ok(())
     }
 
     /// Appends a record and waits until it is on disk. Gives its place in the log.
@@ -124,6 +263,11 @@ impl Log {
     pub fn sync(&self) -> Result<(), LogError> {
         let sync = Arc::clone(&self.lock().sync);
         sync.wait_for_all()
+    }
+
+    /// How many records of this process are not known to be on disk.
+    pub fn unsynced(&self) -> u64 {
+        self.lock().sync.lag()
     }
 
     /// Why this log takes no more records, if it stopped.
@@ -190,7 +334,7 @@ impl Writer {
             .map_err(LogError::io(&lock_path))?;
         let book = Book::open(state)?;
         let sync = Arc::new(GroupSync::new(book.handle()?));
-        Ok(Writer { lock, lock_path, book, sync, busy: false, stopped: None })
+        Ok(Writer { state: state.clone(), lock, lock_path, book, sync, busy: false, stopped: None })
     }
 
     fn ready(&self) -> Result<(), LogError> {
@@ -210,10 +354,22 @@ impl Writer {
         work: impl FnOnce(&mut Book, &Arc<GroupSync>) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
         let wait = if self.busy { Duration::ZERO } else { LOCK_WAIT };
+
         let held = Held::exclusive(&self.lock, &self.lock_path, wait);
         self.busy = matches!(held, Err(LogError::Busy { .. }));
         let _held = held?;
+        if self.book.was_closed()? {
+            // What this process wrote to the file was synced when it was closed.
+            self.book = Book::open(&self.state)?;
+            self.sync = Arc::new(GroupSync::new(self.book.handle()?));
+        }
         work(&mut self.book, &self.sync)
+    }
+
+    /// After this process closed the file itself: the next records wait for the new one.
+    fn renew_sync(&mut self) -> Result<(), LogError> {
+        self.sync = Arc::new(GroupSync::new(self.book.handle()?));
+        Ok(())
     }
 
     /// Stops the log where an error says that it must.
@@ -225,6 +381,15 @@ impl Writer {
         }
         result
     }
+}
+
+/// A checkpoint of a log that ends before record `next`.
+fn sign(growth: &Growth, signer: &Signer, next: u64) -> Result<String, LogError> {
+    let lines = growth.tree.size();
+    if lines != next {
+        return Err(LogError::Uncounted { lines, seq: next });
+    }
+    Ok(signer.sign(lines, growth.tree.root()))
 }
 
 #[cfg(test)]

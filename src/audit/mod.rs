@@ -9,31 +9,45 @@
 //! - [`Log`] appends: [`Log::append_durable`] before the effect, [`Log::append`] after it.
 //! - [`verify`] proves the chain; [`read`] shows what happened.
 //!
+//! Over the lines grows a Merkle tree ([`merkle`]); a `checkpoint` record carries its root, signed ([`note`]), and copies of
+//! checkpoints that somebody else keeps show when the log was rewritten. A file that is full is closed under the name
+//! `log-N.jsonl`, N being its first record, and the chain goes on in a new one.
+//!
 //! Beside `log.jsonl` lie `lock` (flock(2), held for each append), `head` (where the log ends, so that a cut tail or an
-//! altered last line shows), `settled` (up to where [`Log::settle`] has looked) and `torn-*` (fragments that were set
+//! altered last line shows), `settled` (up to where [`Log::settle`] has looked), `tree` (the Merkle tree so far), `checkpoint` (the last one) and `torn-*` (fragments that were set
 //! aside).
 
 mod chain;
 mod event;
+pub mod export;
+mod growth;
+pub mod index;
 mod lines;
 mod lock;
 mod log;
+pub mod merkle;
+pub mod note;
+mod prove;
 pub mod read;
+pub mod redact;
+pub mod replay;
 mod sync;
 mod tail;
 mod unfinished;
 mod verify;
+mod volumes;
 
 use std::path::{Path, PathBuf};
 
 pub use self::chain::Unreadable;
 pub use self::event::{
     ApprovalEvent, Change, Content, Control, Decided, Event, Finished, Hashes, Opened, Outcome, Record, Recovered,
-    Rejected, Step, Trouble, Unknown,
+    Rejected, Retired, Rotated, Signed, Step, Trouble, Unknown,
 };
-pub use self::log::{Log, LogError};
+pub use self::log::{Log, LogError, Settings};
+pub use self::prove::{Of, Proof, ProofError, Wanted, prove};
 pub use self::sync::Ticket;
-pub use self::verify::{Break, Calls, Flaw, HeadState, Report, Torn, verify};
+pub use self::verify::{Agreement, Break, Calls, Flaw, HeadState, Report, Torn, Trust, verify, verify_with};
 
 /// The format version that this program writes. Readers accept newer ones: they add fields and kinds.
 pub const FORMAT: u32 = 1;

@@ -1,7 +1,6 @@
 //! Showing what happened: the last records, one call as a whole, everything in order.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -9,8 +8,9 @@ use serde::Serialize;
 
 use crate::audit::chain::{Header, Unreadable, parse};
 use crate::audit::event::{ApprovalEvent, Content, Decided, Event, Finished, Record};
-use crate::audit::lines::{End, Lines, line_before, line_start};
+use crate::audit::lines::{End, line_before, line_start};
 use crate::audit::unfinished::Mention;
+use crate::audit::volumes::{self, Volume, VolumeLines};
 use crate::state::{Life, Process};
 use crate::verdict::Decision;
 
@@ -72,16 +72,18 @@ pub struct CallView {
 
 /// All records, in order. An incomplete last line is left out: `verify` speaks of it.
 pub fn records(log: &Path) -> Result<Records, ReadError> {
-    let file = File::open(log).map_err(io_error(log))?;
-    Ok(Records { path: log.to_owned(), lines: Lines::new(BufReader::with_capacity(1 << 16, file), 0) })
+    Ok(Records { lines: lines(log)? })
 }
 
 /// The records from the last one back.
 pub fn newest(log: &Path) -> Result<Newest, ReadError> {
-    let file = File::open(log).map_err(io_error(log))?;
-    let size = file.metadata().map_err(io_error(log))?.len();
-    let end = line_start(&file, size).map_err(io_error(log))?;
-    Ok(Newest { path: log.to_owned(), file, end })
+    let mut newest = Newest { rest: volumes::open_all(log).map_err(io_error(log))?, current: None };
+    newest.open_next()?;
+    Ok(newest)
+}
+
+fn lines(log: &Path) -> Result<VolumeLines, ReadError> {
+    Ok(VolumeLines::new(volumes::open_all(log).map_err(io_error(log))?))
 }
 
 /// The last `count` records, the oldest of them first.
@@ -144,7 +146,14 @@ impl Candidate {
             Event::Decided(decided) => self.decided = Some((seq, time, decided)),
             Event::Finished(finished) => self.finished = Some((time, finished)),
             Event::Unknown(_) => self.unknown = true,
-            Event::Approval(_) | Event::Control(_) | Event::Opened(_) | Event::Recovered(_) | Event::Rejected(_) => {}
+            Event::Approval(_)
+            | Event::Checkpoint(_)
+            | Event::Control(_)
+            | Event::Opened(_)
+            | Event::Recovered(_)
+            | Event::Rejected(_)
+            | Event::Retired(_)
+            | Event::Rotated(_) => {}
         }
     }
 
@@ -185,8 +194,8 @@ fn approvals_of(log: &Path, decided: &Decided) -> Result<Vec<(Timestamp, Approva
 
 /// Calls `visit` with the kind, the place and the bytes of every line that has a header.
 fn each_line(log: &Path, mut visit: impl FnMut(&str, u64, &[u8]) -> Result<(), ReadError>) -> Result<(), ReadError> {
-    let mut lines = records(log)?.lines;
-    while let Some(line) = lines.next().map_err(io_error(log))? {
+    let mut lines = lines(log)?;
+    while let Some((_, _, line)) = lines.next().map_err(io_error(log))? {
         if line.end == End::Newline
             && let Ok(header) = Header::parse(line.bytes)
         {
@@ -198,26 +207,52 @@ fn each_line(log: &Path, mut visit: impl FnMut(&str, u64, &[u8]) -> Result<(), R
 
 /// See [`records`].
 pub struct Records {
-    path: PathBuf,
-    lines: Lines<BufReader<File>>,
+    lines: VolumeLines,
 }
 
 /// See [`newest`].
 pub struct Newest {
-    path: PathBuf,
-    file: File,
-    end: u64,
+    /// The volumes before the current one.
+    rest: Vec<Volume>,
+    /// The volume that is read, and where its unread lines end.
+    current: Option<(Volume, u64)>,
+}
+
+impl Newest {
+    fn open_next(&mut self) -> Result<(), ReadError> {
+        self.current = match self.rest.pop() {
+            None => None,
+            Some(volume) => {
+                let end = line_start(&volume.file, volume.size).map_err(io_error(&volume.path))?;
+                Some((volume, end))
+            }
+        };
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<Record>, ReadError> {
+        while let Some((volume, end)) = &mut self.current {
+            if let Some(line) = line_before(&volume.file, *end).map_err(io_error(&volume.path))? {
+                *end = line.offset;
+                return parse(&line.bytes).map(Some).map_err(no_record(&volume.path, line.offset));
+            }
+            self.open_next()?;
+        }
+        Ok(None)
+    }
 }
 
 impl Iterator for Records {
     type Item = Result<Record, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let line = match self.lines.next() {
-            Err(e) => return Some(Err(io_error(&self.path)(e))),
-            Ok(line) => line.filter(|line| line.end != End::Missing)?,
-        };
-        Some(parse(line.bytes).map_err(no_record(&self.path, line.offset)))
+        match self.lines.next() {
+            Ok(Some((_, path, line))) if line.end != End::Missing => {
+                Some(parse(line.bytes).map_err(no_record(path, line.offset)))
+            }
+            Ok(_) => None,
+            Err(e) => Some(Err(io_error(&self.lines.path())(e))),
+        }
     }
 }
 
@@ -225,14 +260,7 @@ impl Iterator for Newest {
     type Item = Result<Record, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match line_before(&self.file, self.end) {
-            Err(e) => Some(Err(io_error(&self.path)(e))),
-            Ok(line) => {
-                let line = line?;
-                self.end = line.offset;
-                Some(parse(&line.bytes).map_err(no_record(&self.path, line.offset)))
-            }
-        }
+        self.step().transpose()
     }
 }
 

@@ -72,6 +72,12 @@ impl GroupSync {
         self.wait(written)
     }
 
+    /// How many records are not known to be on disk.
+    pub(super) fn lag(&self) -> u64 {
+        let state = self.lock();
+        state.written.count.saturating_sub(state.synced.count)
+    }
+
     /// Why a sync failed, and the first record that may have missed the disk.
     pub(super) fn failure(&self) -> Option<(String, u64)> {
         let state = self.lock();

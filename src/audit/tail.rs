@@ -14,6 +14,7 @@ use crate::audit::LogError;
 use crate::audit::chain::{Body, Header, compose, zeros};
 use crate::audit::event::{Event, Opened, Recovered, Trouble};
 use crate::audit::lines::{line_before, line_start};
+use crate::audit::volumes::{closed, closed_name};
 use crate::call::Digest;
 use crate::state::{Process, StateDir, private, sync_directory};
 
@@ -63,6 +64,58 @@ impl Book {
     /// Another handle of the log file.
     pub(super) fn handle(&self) -> Result<File, LogError> {
         self.file.try_clone().map_err(LogError::io(&self.path))
+    }
+
+    /// How long the growing file is.
+    pub(super) fn size(&self) -> u64 {
+        self.tail.map_or(0, |tail| tail.size)
+    }
+
+    /// Whether another process has closed our file and begun a new one: then our file bears a closed volume's name.
+    pub(super) fn was_closed(&self) -> Result<bool, LogError> {
+        let io = LogError::io(&self.path);
+        let look = || -> io::Result<bool> {
+            let ours = self.file.metadata()?;
+            let same = |path: &Path| {
+                fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == (ours.dev(), ours.ino()))
+            };
+            Ok(!same(&self.path) && closed(&self.path)?.iter().rev().any(|(_, path)| same(path)))
+        };
+        look().map_err(io)
+    }
+
+    /// Closes the growing file under a name of its own and begins a new one with this record. Gives the closed file's
+    /// name and the new end.
+    ///
+    /// A crash in between leaves no `log.jsonl`, or an empty one: the next writer goes on after the closed file.
+    pub(super) fn rotate(&mut self, tail: Tail, first: impl FnOnce(String) -> Event) -> Result<Tail, LogError> {
+        let io = |e| LogError::io(&self.path)(e);
+        self.file.sync_data().map_err(io)?;
+        let number = match line_first(&self.file).map_err(io)? {
+            Some(line) => Header::parse(&line).map_or(0, |header| header.seq),
+            None => return Ok(tail),
+        };
+        let name = closed_name(number);
+        let body = Body::of(&first(name.clone()))?;
+        let closed = self.dir.join(&name);
+        match fs::hard_link(&self.path, &closed) {
+            // Somebody died here before.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => drop(size_of_named(&self.file, &closed)?),
+            other => other.map_err(io)?,
+        }
+        // The new file takes the name at once: at every moment there is one.
+        let draft = self.path.with_extension("next");
+        let fresh = private().read(true).append(true).create(true).truncate(false).open(&draft).map_err(io)?;
+        fresh.set_len(0).map_err(io)?;
+        let bytes = compose(tail.seq, tail.prev, &body);
+        (&fresh).write_all(&bytes).and_then(|()| fresh.sync_data()).map_err(io)?;
+        fs::rename(&draft, &self.path).map_err(io)?;
+        sync_directory(&self.dir)?;
+        self.file = fresh;
+        let next = after(Tail { size: 0, ..tail }, &bytes);
+        self.write_head(next).map_err(io)?;
+        self.tail = Some(next);
+        Ok(next)
     }
 
     /// Finds the true end of the log: other processes append too. An end that no append leaves behind is made whole, and
@@ -120,9 +173,28 @@ impl Book {
                     end = line_start(&self.file, end - 1)?;
                 }
             }
-            Ok(Tail { seq: 0, prev: zeros(), size: 0 })
+            self.end_of_closed()
         })();
         found.map_err(io)
+    }
+
+    /// Where a growing file begins that has no line yet: after the last closed one.
+    fn end_of_closed(&self) -> io::Result<Tail> {
+        let start = Tail { seq: 0, prev: zeros(), size: 0 };
+        let ours = self.file.metadata()?;
+        for (_, path) in closed(&self.path)?.into_iter().rev() {
+            let file = File::open(&path)?;
+            let meta = file.metadata()?;
+            if (meta.dev(), meta.ino()) == (ours.dev(), ours.ino()) {
+                continue;
+            }
+            if let Some(line) = line_before(&file, meta.len())?
+                && let Ok(header) = Header::parse(&line.bytes)
+            {
+                return Ok(Tail { seq: header.seq.saturating_add(1), prev: Digest::of(&line.bytes), size: 0 });
+            }
+        }
+        Ok(start)
     }
 
     /// Copies the bytes from `start` to `end` into a file of their own.
@@ -157,8 +229,10 @@ impl Book {
     /// What the head file says against the end that was found. It is written after the line, so it may lag behind.
     fn compare_with_head(&self, tail: Tail) -> Result<Option<Trouble>, LogError> {
         let head = match Head::read(&self.head).map_err(LogError::io(&self.dir.join("head")))? {
+            Head::Empty if tail.seq == 0 => return Ok(None),
+            // The growing file was begun, and the head not written since.
+            Head::At(at) if self.begins_after(&at)? => return Ok(None),
             Head::At(at) => at,
-            Head::Empty if tail.size == 0 => return Ok(None),
             Head::Empty | Head::Unreadable => return Ok(Some(Trouble::Headless)),
         };
         if head.size > tail.size {
@@ -173,6 +247,23 @@ impl Book {
             Digest::of(line.map(|line| line.bytes).unwrap_or_default())
         };
         Ok((found != head.hash).then_some(Trouble::Altered { seq: head.seq, expected: head.hash, found }))
+    }
+
+    /// Whether the growing file's first line follows the record that the head names.
+    fn begins_after(&self, head: &HeadAt) -> Result<bool, LogError> {
+        let io = LogError::io(&self.path);
+        let look = || -> io::Result<bool> {
+            match line_first(&self.file)? {
+                Some(line) => Ok(Header::parse(&line).is_ok_and(|first| {
+                    head.seq.checked_add(1) == Some(first.seq) && first.prev == head.hash && first.kind == "rotated"
+                })),
+                None => {
+                    let end = self.end_of_closed()?;
+                    Ok(head.seq.checked_add(1) == Some(end.seq) && head.hash == end.prev)
+                }
+            }
+        };
+        look().map_err(io)
     }
 
     /// Records the troubles in place of the bytes after the tail, in one write: a crash leaves either the fragment, which
@@ -218,6 +309,29 @@ impl Book {
         // Fixed width, so that one write replaces it whole.
         let line = format!("{:020} {:020} {} {boot:36}\n", tail.seq.saturating_sub(1), tail.size, tail.prev);
         self.head.write_all_at(line.as_bytes(), 0)
+    }
+}
+
+/// The first line of a file.
+fn line_first(file: &File) -> io::Result<Option<Vec<u8>>> {
+    let mut reader = io::BufReader::with_capacity(1 << 12, AtStart { file, at: 0 });
+    let mut line = Vec::new();
+    let most = super::MAX_LINE as u64 + 1;
+    io::BufRead::read_until(&mut (&mut reader).take(most), b'\n', &mut line)?;
+    Ok((line.pop() == Some(b'\n')).then_some(line))
+}
+
+/// Reads a file from its start, wherever its own position is.
+struct AtStart<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for AtStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

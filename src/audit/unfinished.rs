@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -10,15 +10,17 @@ use serde::Deserialize;
 
 use crate::audit::chain::Header;
 use crate::audit::event::Unknown;
-use crate::audit::lines::{End, Lines};
+use crate::audit::lines::End;
+use crate::audit::volumes::{self, Place, VolumeLines};
 use crate::audit::{LogError, log_file};
+use crate::call::Origin;
 use crate::state::{Process, StateDir, private};
 use crate::verdict::Decision;
 
 /// The calls that a line speaks of, as far as it matters here.
 pub(super) enum Mention {
-    /// A call was judged.
-    Decided { id: String, effective: Decision, process: Process },
+    /// A call was judged. The process is the one that runs it if it is allowed, where that is the gateway's.
+    Decided { id: String, effective: Decision, process: Option<Process> },
     /// A call has its outcome, or is recorded to have none.
     Ended { id: String, unknown: bool },
 }
@@ -35,6 +37,7 @@ impl Mention {
         #[derive(Deserialize)]
         struct Id {
             id: String,
+            origin: Origin,
         }
         #[derive(Deserialize)]
         struct Ended {
@@ -43,6 +46,8 @@ impl Mention {
         match kind {
             "decided" => {
                 let Decided { call, effective, process } = serde_json::from_slice(line).ok()?;
+                // The end of the process that judged it says nothing of what another one runs.
+                let process = (call.origin != Origin::Hook).then_some(process);
                 Some(Mention::Decided { id: call.id, effective, process })
             }
             "finished" | "unknown" => {
@@ -56,20 +61,18 @@ impl Mention {
 
 /// The allowed calls without an outcome.
 pub(super) struct Unfinished {
-    log: File,
     path: PathBuf,
     /// Holds the place from which a later reader has to start.
     settled: File,
     settled_path: PathBuf,
-    offset: u64,
-    calls: HashMap<String, (Process, u64)>,
+    place: Place,
+    calls: HashMap<String, (Process, Place)>,
 }
 
 impl Unfinished {
     pub(super) fn open(state: &StateDir) -> Result<Self, LogError> {
         let path = log_file(state.path());
         let settled_path = state.audit().join("settled");
-        let log = private().read(true).open(&path).map_err(LogError::io(&path))?;
         let settled = private()
             .read(true)
             .write(true)
@@ -77,25 +80,32 @@ impl Unfinished {
             .truncate(false)
             .open(&settled_path)
             .map_err(LogError::io(&settled_path))?;
-        let mut unfinished = Unfinished { log, path, settled, settled_path, offset: 0, calls: HashMap::new() };
-        unfinished.offset = unfinished.saved().map_err(LogError::io(&unfinished.settled_path))?;
+        let (place, calls) = (Place::default(), HashMap::new());
+        let mut unfinished = Unfinished { path, settled, settled_path, place, calls };
+        unfinished.place = unfinished.saved().map_err(LogError::io(&unfinished.settled_path))?;
         Ok(unfinished)
     }
 
     /// The saved place, or the log's start where that is no start of a line.
-    fn saved(&self) -> io::Result<u64> {
+    fn saved(&self) -> io::Result<Place> {
         let mut text = Vec::new();
         (&self.settled).take(64).read_to_end(&mut text)?;
-        let offset: u64 = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let text = String::from_utf8(text).unwrap_or_default();
+        let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().unwrap_or(0));
+        let place = Place { offset: numbers.next().unwrap_or(0), volume: numbers.next().unwrap_or(0) };
+        let volumes = volumes::open_all(&self.path)?;
+        let Some(volume) = volumes.iter().find(|volume| volume.first.unwrap_or(0) == place.volume) else {
+            return Ok(Place::default());
+        };
         let mut byte = [0];
-        let starts_a_line = match offset.checked_sub(1) {
+        let starts_a_line = match place.offset.checked_sub(1) {
             None => true,
-            Some(newline) if offset <= self.log.metadata()?.len() => {
-                self.log.read_at(&mut byte, newline)? == 1 && byte == *b"\n"
+            Some(newline) if place.offset <= volume.size => {
+                volume.file.read_at(&mut byte, newline)? == 1 && byte == *b"\n"
             }
             Some(_) => false,
         };
-        Ok(if starts_a_line { offset } else { 0 })
+        Ok(if starts_a_line { place } else { Place::default() })
     }
 
     /// Reads on to the last complete line.
@@ -105,17 +115,16 @@ impl Unfinished {
     }
 
     fn read_lines(&mut self) -> io::Result<()> {
-        self.log.seek(SeekFrom::Start(self.offset))?;
-        let mut lines = Lines::new(BufReader::with_capacity(1 << 16, &self.log), self.offset);
-        while let Some(line) = lines.next()? {
+        let mut lines = VolumeLines::from(volumes::open_all(&self.path)?, self.place)?;
+        while let Some((volume, _, line)) = lines.next()? {
             if line.end == End::Missing {
                 break;
             }
-            self.offset = line.next;
+            self.place = Place { volume, offset: line.next };
             let Ok(header) = Header::parse(line.bytes) else { continue };
             match Mention::of(&header.kind, line.bytes) {
-                Some(Mention::Decided { id, effective: Decision::Allow, process }) => {
-                    self.calls.insert(id, (process, line.offset));
+                Some(Mention::Decided { id, effective: Decision::Allow, process: Some(process) }) => {
+                    self.calls.insert(id, (process, Place { volume, offset: line.offset }));
                 }
                 Some(Mention::Ended { id, .. }) => {
                     self.calls.remove(&id);
@@ -132,7 +141,9 @@ impl Unfinished {
 
     /// Saves where a later reader has to start: at the first call that is still open, or at the end.
     pub(super) fn save(&self) -> Result<(), LogError> {
-        let start = self.calls.values().map(|(_, offset)| *offset).min().unwrap_or(self.offset);
-        self.settled.write_all_at(format!("{start:020}\n").as_bytes(), 0).map_err(LogError::io(&self.settled_path))
+        let open = self.calls.values().map(|(_, place)| *place).min_by_key(|place| (place.volume, place.offset));
+        let start = open.unwrap_or(self.place);
+        let text = format!("{:020} {:020}\n", start.offset, start.volume);
+        self.settled.write_all_at(text.as_bytes(), 0).map_err(LogError::io(&self.settled_path))
     }
 }

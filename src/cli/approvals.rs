@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::approval::{Role, presented_token};
+use crate::approval::{Role, Scope, presented_token};
 use crate::cli::args::ApprovalsCommand;
 use crate::cli::{Failure, exit, render};
 use crate::config::Config;
@@ -20,10 +20,24 @@ pub(super) fn run(command: ApprovalsCommand) -> Result<u8, Failure> {
             approver(&gateway)?;
             list(&gateway, json)
         }
-        ApprovalsCommand::Grant { id } => {
+        ApprovalsCommand::Scopes { id, json } => {
+            approver(&gateway)?;
+            scopes(&gateway, &id, json)
+        }
+        ApprovalsCommand::Grant { id, scope } => {
             let by = approver(&gateway)?;
-            let grant = gateway.grant(&id.parse()?, &by)?;
-            anstream::println!("granted {id}: the same call may run once until {:.0}", grant.expires);
+            let grant = gateway.grant_for(&id.parse()?, &by, scope)?;
+            anstream::println!("granted {id}: {} until {:.0}", told(&grant.scope), grant.expires);
+            Ok(exit::OK)
+        }
+        ApprovalsCommand::Grants { json } => {
+            approver(&gateway)?;
+            grants(&gateway, json)
+        }
+        ApprovalsCommand::Revoke { id } => {
+            let by = approver(&gateway)?;
+            gateway.revoke(&id.parse()?, &by)?;
+            anstream::println!("revoked {id}");
             Ok(exit::OK)
         }
         ApprovalsCommand::Refuse { id, reason } => {
@@ -58,6 +72,67 @@ fn redefined(gateway: &Gateway, tool: &str) -> Option<String> {
     pins.of(&foreign.server)?.diff(&foreign.original)
 }
 
+/// What a grant lets through, in words.
+fn told(scope: &Scope) -> String {
+    match scope {
+        Scope::Call => "the same call may run once".to_owned(),
+        Scope::Same => "the same call may run in this session".to_owned(),
+        Scope::Prefix { words } => format!("commands that begin with `{}` may run in this session", words.join(" ")),
+    }
+}
+
+fn scopes(gateway: &Gateway, id: &str, as_json: bool) -> Result<u8, Failure> {
+    let previews = gateway.previews(&id.parse()?)?;
+    let mut out = render::out_or_data(as_json);
+    if as_json {
+        writeln!(out, "{}", serde_json::to_string(&previews)?)?;
+        return Ok(exit::OK);
+    }
+    for preview in &previews {
+        let word = match preview.scope {
+            Scope::Call => "call",
+            Scope::Same => "same",
+            Scope::Prefix { .. } => "prefix",
+        };
+        writeln!(out, "--scope {word:<7} {}", render::line(&told(&preview.scope)))?;
+        let (allowed, calls) = (preview.allowed, preview.calls);
+        writeln!(out, "                of the last {calls} calls it would have let {allowed} through that asked")?;
+        for example in &preview.examples {
+            writeln!(out, "                  {}", render::line(&example.chars().take(90).collect::<String>()))?;
+        }
+    }
+    if !previews.iter().any(|preview| matches!(preview.scope, Scope::Prefix { .. })) {
+        writeln!(out, "no prefix: that is to be had for one call of a program that runs no others")?;
+    }
+    Ok(exit::OK)
+}
+
+fn grants(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
+    let grants = gateway.grants()?;
+    let mut out = render::out_or_data(as_json);
+    if as_json {
+        writeln!(out, "{}", serde_json::to_string(&grants)?)?;
+        return Ok(exit::OK);
+    }
+    if grants.is_empty() {
+        writeln!(out, "no grant is in force")?;
+    }
+    for grant in &grants {
+        let (agent, session) = (render::line(&grant.agent), render::line(&grant.session));
+        let by = grant.decided_by.as_deref().unwrap_or("-");
+        writeln!(
+            out,
+            "{}  {} of {agent} in session {session}: {}; by {by}, used {} times, until {:.0}",
+            grant.id,
+            grant.tool,
+            render::line(&told(&grant.scope)),
+            grant.uses,
+            grant.expires
+        )?;
+    }
+    Ok(exit::OK)
+}
+
 fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
     let waiting = gateway.pending()?;
     if as_json {
@@ -71,6 +146,13 @@ fn list(gateway: &Gateway, as_json: bool) -> Result<u8, Failure> {
     let mut out = render::out();
     if waiting.is_empty() {
         writeln!(out, "no call waits for an answer")?;
+    }
+    for (session, count) in gateway.withheld()? {
+        writeln!(
+            out,
+            "{count} requests of session {} were withheld in the last hour: it asked too often",
+            render::line(&session)
+        )?;
     }
     for (approval, exact) in waiting {
         let (agent, session) = (render::line(&approval.agent), render::line(&approval.session));

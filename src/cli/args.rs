@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::approval::Reach;
+use crate::audit::export::Form;
 use crate::sandbox::DEFAULT_PROFILE;
 
 /// A policy-first secure execution gateway for AI agents.
@@ -74,6 +76,17 @@ pub enum Command {
         #[command(subcommand)]
         command: SandboxCommand,
     },
+    /// Put Portcullis in front of the tools of an agent's own program, by its hooks. Shows what changes.
+    Install(InstallArgs),
+    /// Take it out again: what was in the program's configuration before comes back, byte for byte.
+    Uninstall(InstallArgs),
+    /// Answer an event of an agent's own program, on standard input, in the form that the program honours.
+    ///
+    /// `portcullis install AGENT` sets this up. Whatever goes wrong blocks.
+    Hook(HookArgs),
+    /// Do the errand of a hook, in a process of its own.
+    #[command(hide = true)]
+    HookJudge,
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -106,6 +119,67 @@ pub struct ToolCall {
     /// Arguments as one JSON object.
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     pub json: Option<String>,
+}
+
+/// Under which rules the past is decided again.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReplayArgs {
+    /// Policy files, or directories of them, in place of the configured ones. May be given more than once.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub policies: Vec<PathBuf>,
+    /// A directory of command packs in place of the configured ones: the commands are analysed again.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub packs: Option<PathBuf>,
+    /// Analyse the commands again with the configured packs, in place of what was recorded of them.
+    #[arg(long)]
+    pub commands: bool,
+    /// Only calls since this time: a date, a time, or how long ago, such as `30d`.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Exit with 0 also where something became looser.
+    #[arg(long)]
+    pub accept_looser: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which calls.
+#[derive(Args, Clone, Debug, Default)]
+pub struct QueryArgs {
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// What was answered.
+    #[arg(long, value_name = "ANSWER", value_parser = ["allow", "ask", "ask(1)", "ask(2)", "deny"])]
+    pub verdict: Option<String>,
+    /// The id of a policy or of a rule, among the findings.
+    #[arg(long, value_name = "ID")]
+    pub rule: Option<String>,
+    /// A path that the call uses, or a directory above it.
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+    /// A host that the call names, or a domain above it.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// Not before this time: a date, a time, or how long ago, such as `30d` or `2h`.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Words, or beginnings of words, in the command, the paths or the findings.
+    #[arg(long, value_name = "WORDS")]
+    pub text: Option<String>,
+    /// How many, the newest.
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "N")]
+    pub limit: usize,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How to print.
@@ -196,6 +270,9 @@ pub enum DefinitionForm {
 
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
+    /// Prove that the hook in this agent's own program holds, instead of reporting on this machine.
+    #[arg(value_name = "AGENT", value_parser = hosts(), conflicts_with_all = ["agent", "workspace"])]
+    pub host: Option<String>,
     /// Print the report as one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -273,7 +350,38 @@ pub enum AuditCommand {
         /// How many.
         #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
         lines: usize,
+        /// Go on showing records as they are written.
+        #[arg(short, long)]
+        follow: bool,
         /// Print the records as they are in the log, one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a session did, one line a call.
+    Timeline {
+        session: String,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find calls.
+    Query(QueryArgs),
+    /// Ask the index in SQL: the views are calls, findings, paths, hosts, events and sessions. Nothing can be changed.
+    Sql {
+        /// One SELECT statement, such as `SELECT tool, count(*) FROM calls GROUP BY tool`.
+        #[arg(required_unless_present = "schema")]
+        query: Option<String>,
+        /// Print the views and their columns instead.
+        #[arg(long)]
+        schema: bool,
+        /// Print one JSON object a row.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say why a call was answered as it was: every stage, the policy that decided, and what would have changed it.
+    Why {
+        /// The call's id, or the beginning or end of it.
+        call: String,
         #[arg(long)]
         json: bool,
     },
@@ -290,9 +398,57 @@ pub enum AuditCommand {
         /// Another log than the configured one.
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
+        /// The key that signs the log's checkpoints, as `audit key` prints it [default: the one beside the log].
+        #[arg(long, value_name = "KEY")]
+        key: Option<String>,
+        /// Checkpoints that were kept elsewhere: the log must still be what they say. May be given more than once.
+        #[arg(long = "checkpoint", value_name = "FILE", value_hint = ValueHint::FilePath)]
+        checkpoints: Vec<PathBuf>,
+        /// Decide every call again under the rules that its record names, which proves that the log is honest.
+        #[arg(long, conflicts_with = "path")]
+        rederive: bool,
         /// Print the report as one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Decide the past again under other rules, and show what they would have changed.
+    ///
+    /// Exits with 2 where a call would be answered less strictly, unless that is accepted.
+    Replay(ReplayArgs),
+    /// Write the log in another form to standard output.
+    Export {
+        #[arg(long, value_enum, default_value = "jsonl")]
+        form: Form,
+        /// Only since this time: a date, a time, or how long ago, such as `30d`.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
+    /// Write a report to standard output: one HTML page that needs nothing else.
+    Report {
+        /// Only calls since this time: a date, a time, or how long ago, such as `30d`.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
+    /// Sign the log as it is now and print the checkpoint, to be kept where nobody on this machine can change it.
+    Checkpoint,
+    /// Print the public key that checks the log's checkpoints.
+    Key,
+    /// Print a proof that a record is in the log, or that the log has only grown since a checkpoint.
+    Prove {
+        /// The record's number, or the id of a call.
+        #[arg(conflicts_with = "since")]
+        record: Option<String>,
+        /// Prove that the log has only grown since this checkpoint.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        since: Option<PathBuf>,
+    },
+    /// Check such a proof, without the log. Exits with 2 where it proves nothing.
+    CheckProof {
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: PathBuf,
+        /// The key of the log, as `audit key` prints it.
+        #[arg(long, value_name = "KEY")]
+        key: String,
     },
 }
 
@@ -304,9 +460,31 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let a call that waits run once.
+    /// Show what a call that waits can be granted with, and what each would have allowed of the last calls.
+    Scopes {
+        /// The id that the call was told.
+        id: String,
+        /// Print one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a call that waits run.
     Grant {
         /// The id that the call was told.
+        id: String,
+        /// What the grant covers.
+        #[arg(long, value_enum, default_value_t)]
+        scope: Reach,
+    },
+    /// List the grants that are in force.
+    Grants {
+        /// Print one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a grant back.
+    Revoke {
+        /// Its id.
         id: String,
     },
     /// Refuse a call that waits.
@@ -372,6 +550,58 @@ pub struct ExecArgs {
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct HookArgs {
+    /// The agent whose program it is.
+    #[arg(value_name = "AGENT", value_parser = hosts())]
+    pub host: String,
+    /// The configured agent to judge as [default: the one that is named like the program, else as without a name].
+    #[arg(long = "agent", value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The event, where the program does not say it.
+    #[arg(long, value_name = "NAME")]
+    pub event: Option<String>,
+    /// Run shell commands that are allowed in this sandbox profile, where the program takes a rewritten command.
+    #[arg(long, value_name = "PROFILE")]
+    pub confine: Option<String>,
+    /// The program asks a person where it is told to, and waits for the answer (generic form).
+    #[arg(long)]
+    pub asks: bool,
+    /// How long an answer may take before it is a refusal.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub deadline: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct InstallArgs {
+    /// The agent whose program it is.
+    #[arg(value_name = "AGENT", value_parser = hosts())]
+    pub host: String,
+    /// For this user, in every project [default].
+    #[arg(long, conflicts_with = "project")]
+    pub user: bool,
+    /// For the project in the current directory, and everybody who works on it with a Portcullis at the same place.
+    #[arg(long)]
+    pub project: bool,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Add Portcullis as an MCP server as well.
+    #[arg(long)]
+    pub mcp: bool,
+    /// The configured agent to judge as.
+    #[arg(long = "agent", value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Run shell commands that are allowed in this sandbox profile, where the program takes a rewritten command. The program's
+    /// own rules and prompts do not apply to them any more.
+    #[arg(long, value_name = "PROFILE")]
+    pub confine: Option<String>,
+}
+
+fn hosts() -> clap::builder::PossibleValuesParser {
+    crate::hook::hosts::ALL.iter().map(|host| host.name).collect::<Vec<_>>().into()
 }
 
 #[derive(Args, Debug)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::cli::args::{DoctorArgs, Who};
-use crate::cli::{Failure, asked, exit, render};
+use crate::cli::{Failure, asked, doctor_host, exit, render};
 use crate::config::{Config, Places};
 use crate::daemon::running;
 use crate::gateway::{Caller, Gateway, Health};
@@ -24,6 +24,9 @@ struct Found {
 }
 
 pub(super) fn run(args: DoctorArgs) -> Result<u8, Failure> {
+    if let Some(host) = &args.host {
+        return doctor_host::run(host, args.json);
+    }
     let found = look(Places::from_env()?, &args)?;
     if args.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&report_json(&found))?)?;
@@ -177,7 +180,7 @@ fn kernel(kernel: &Kernel) -> Vec<(&'static str, String)> {
             ),
         ),
         ("idmapped mounts", yes(kernel.idmapped_mounts)),
-        ("cgroup.kill", yes(kernel.cgroup_kill)),
+        ("control groups", kernel.groups.describe()),
         ("runs as root", yes(kernel.root)),
     ]
 }

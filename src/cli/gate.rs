@@ -9,6 +9,7 @@ use crate::client::{Client, ClientError};
 use crate::config::{Config, Places};
 use crate::daemon::Answer;
 use crate::daemon::errand::{Errand, presented};
+use crate::daemon::hosted::{HostErrand, Said};
 use crate::gateway::{Gateway, Judged, Outcome};
 
 pub(super) enum Gate {
@@ -48,6 +49,14 @@ impl Gate {
         }
     }
 
+    /// Tells of an event of an agent's own program.
+    pub fn hosted(&self, errand: &HostErrand) -> Result<Said, Failure> {
+        match self {
+            Gate::Daemon(client) => Ok(client.hosted(errand).map_err(failure)?),
+            Gate::Here { gateway, .. } => Ok(errand.answer(gateway, presented(gateway)?.as_ref(), None)?),
+        }
+    }
+
     /// Answers an approval in the name of the person at the terminal.
     pub fn answer(&self, id: &ApprovalId, answer: &Answer) -> Result<(), Failure> {
         match self {
@@ -55,7 +64,7 @@ impl Gate {
             Gate::Here { gateway, .. } => {
                 let by = approvals::approver(gateway)?;
                 match answer {
-                    Answer::Grant => gateway.grant(id, &by).map(drop)?,
+                    Answer::Grant(reach) => gateway.grant_for(id, &by, *reach).map(drop)?,
                     Answer::Refuse(reason) => gateway.refuse(id, &by, reason.as_deref())?,
                 }
                 Ok(())

@@ -6,9 +6,12 @@ mod asked;
 mod audit;
 mod check;
 mod doctor;
+mod doctor_host;
 mod explain;
 mod gate;
+mod hook;
 mod init;
+mod install;
 mod login;
 mod mcp;
 mod mcp_client;
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         // clap's own `help` has no help of its own.
         words.retain(|word| word != "--help" && word != "-h");
     }
+    let words_of_hook = words.get(1).is_some_and(|word| word == "hook");
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
@@ -70,12 +74,14 @@ pub fn main() -> ExitCode {
                 let _ = error.print();
                 return ExitCode::from(exit::OK);
             }
+            // An agent's program that starts a hook goes on at most codes, and blocks at this one.
+            let code = if words_of_hook { exit::DENIED } else { exit::USAGE };
             if wants_json(std::env::args_os()) {
-                tell_json(&error.render().to_string(), exit::USAGE);
+                tell_json(&error.render().to_string(), code);
             } else {
                 let _ = error.print();
             }
-            return ExitCode::from(exit::USAGE);
+            return ExitCode::from(code);
         }
     };
     let worker = thread::Builder::new().name("portcullis".to_owned()).stack_size(STACK).spawn(move || dispatch(cli));
@@ -127,6 +133,10 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit { command } => audit::run(command),
         Command::Approvals { command } => approvals::run(command),
         Command::Init(args) => init::run(args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Hook(args) => hook::run(args),
+        Command::HookJudge => hook::judge(),
         Command::Mcp(args) => mcp::run(args),
         Command::Sandbox { command } => sandbox::run(&command),
         Command::Completions { shell } => {

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use nix::sys::termios::{FlushArg, tcflush};
 
 use crate::approval::AT_THE_TERMINAL;
+use crate::approval::Reach;
 use crate::cli::gate::Gate;
 use crate::cli::{Failure, render};
 use crate::daemon::Answer;
@@ -36,7 +37,7 @@ pub(super) fn ask(gate: &Gate, asks: &Asks) -> Result<Answered, Failure> {
         return Ok(Answered::Refused);
     }
     if yes(&mut err, File::open("/dev/tty")?, "Run it once?")? {
-        gate.answer(&asks.pending.id, &Answer::Grant)?;
+        gate.answer(&asks.pending.id, &Answer::Grant(Reach::Call))?;
         return Ok(Answered::Granted);
     }
     gate.answer(&asks.pending.id, &Answer::Refuse(Some(AT_THE_TERMINAL.to_owned())))?;

@@ -12,7 +12,7 @@ use crate::cli::{Failure, exit, render};
 use crate::config::Config;
 use crate::files::Author;
 use crate::gateway;
-use crate::sandbox::{End, Host, Kernel, Launcher, Outcome, Plan, Program, Streams};
+use crate::sandbox::{End, Host, Kernel, Launcher, NOT_ALL_KEPT, Outcome, Plan, Program, Streams};
 
 /// As timeout(1) says it.
 const TIMED_OUT: u8 = 124;
@@ -152,7 +152,8 @@ fn plan(profile: &str, workspace: Option<&Path>) -> Result<Plan, Failure> {
     if current.starts_with(&workspace) {
         here.cwd = current;
     }
-    Ok(Plan::new(&profile, Kernel::probe(), &here, &Host::current())?)
+    let plan = Plan::new(&profile, Kernel::probe(), &here, &Host::current())?;
+    Ok(plan.guarded_by(&gateway::resolver(&config, &here)?))
 }
 
 /// Says what was probably refused, and what the program left for others to run.
@@ -162,6 +163,9 @@ fn summary(outcome: &Outcome) {
     }
     for leftover in &outcome.leftovers {
         anstream::eprintln!("portcullis: {leftover}");
+    }
+    if outcome.not_all_kept {
+        anstream::eprintln!("portcullis: {}", NOT_ALL_KEPT);
     }
 }
 

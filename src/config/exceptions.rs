@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use crate::config::{ConfigError, fields, position};
@@ -28,7 +28,7 @@ pub struct Entry {
 }
 
 /// One rule that does not hold somewhere, until some day.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exception {
     /// The rule's id.
     pub rule: String,
@@ -46,7 +46,7 @@ pub struct Exception {
 }
 
 /// Where a file says it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub file: PathBuf,
     pub line: usize,

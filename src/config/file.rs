@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use serde::Deserialize;
 
+use crate::audit::Settings;
 use crate::call::{Digest, Mode};
 use crate::config::exceptions::Entry;
 use crate::config::fields;
@@ -41,6 +42,8 @@ pub struct File {
     pub limits: Limits,
     #[serde(default)]
     pub approval: Approval,
+    #[serde(default)]
+    pub audit: Audit,
     #[serde(default)]
     pub serve: Serve,
     /// MCP servers behind the gateway, by name.
@@ -129,6 +132,39 @@ pub struct Approval {
     /// How long a grant may be used.
     #[serde(default, deserialize_with = "fields::duration")]
     pub grant: Option<SignedDuration>,
+    /// How long a grant for the session lasts, such as `8h`.
+    #[serde(default, deserialize_with = "fields::duration")]
+    pub session: Option<SignedDuration>,
+    /// How many calls of a session may ask in a minute; more are denied, and counted.
+    pub per_minute: Option<std::num::NonZero<u32>>,
+}
+
+/// How the audit log is kept.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    /// A checkpoint is signed after this many records.
+    pub checkpoint_every: Option<std::num::NonZero<u64>>,
+    /// The log's file is closed, and a new one begun, when it has this many bytes.
+    pub rotate_bytes: Option<std::num::NonZero<u64>>,
+    /// How many closed files are kept; all of them where absent.
+    pub keep_files: Option<usize>,
+    /// A file to which every checkpoint is appended: on another disk, or one that another host collects.
+    #[serde(default, deserialize_with = "fields::absolute")]
+    pub ship_checkpoints_to: Option<PathBuf>,
+}
+
+impl Audit {
+    /// The same for the log.
+    pub fn settings(&self) -> Settings {
+        let usual = Settings::default();
+        Settings {
+            checkpoint_every: self.checkpoint_every.map_or(usual.checkpoint_every, std::num::NonZero::get),
+            rotate_bytes: self.rotate_bytes.map_or(usual.rotate_bytes, std::num::NonZero::get),
+            keep_files: self.keep_files,
+            ship_to: self.ship_checkpoints_to.clone(),
+        }
+    }
 }
 
 /// The daemon.

@@ -18,7 +18,7 @@ use crate::files::{self, Author};
 
 pub use self::exceptions::{Exception, Place};
 pub use self::fields::address;
-pub use self::file::{Agent, Approval, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
+pub use self::file::{Agent, Approval, Audit, File, Limits, Person, PolicySet, Serve, WorkspaceFile};
 pub use self::places::{CONFIG, Places};
 pub use self::upstreams::{Given, GivenError, Http, Patterns, Reach, Stdio, Upstream, UpstreamName};
 use crate::facts::Surroundings;
@@ -202,6 +202,14 @@ fn merge(below: File, above: File) -> File {
         approval: Approval {
             pending: above.approval.pending.or(below.approval.pending),
             grant: above.approval.grant.or(below.approval.grant),
+            session: above.approval.session.or(below.approval.session),
+            per_minute: above.approval.per_minute.or(below.approval.per_minute),
+        },
+        audit: Audit {
+            checkpoint_every: above.audit.checkpoint_every.or(below.audit.checkpoint_every),
+            rotate_bytes: above.audit.rotate_bytes.or(below.audit.rotate_bytes),
+            keep_files: above.audit.keep_files.or(below.audit.keep_files),
+            ship_checkpoints_to: above.audit.ship_checkpoints_to.or(below.audit.ship_checkpoints_to),
         },
         serve: Serve { listen: above.serve.listen.or(below.serve.listen) },
         upstreams: below.upstreams.into_iter().chain(above.upstreams).collect(),

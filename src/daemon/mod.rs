@@ -11,6 +11,7 @@
 
 pub mod errand;
 mod held;
+pub mod hosted;
 mod idle;
 mod listen;
 mod reload;
@@ -27,12 +28,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use self::errand::ErrandError;
 pub(crate) use self::held::Held;
+use self::hosted::{HostErrand, Said};
 pub use self::listen::{ListenError, Listeners, running};
 pub use self::reload::{Files, follow_changes};
 pub use self::serve::{end_calls, serve};
 pub use self::shares::{Share, Shares};
-use crate::approval::{Approval, ApprovalId, Role, Status};
+use crate::approval::{Approval, ApprovalId, Reach, Role, Status};
 use crate::call::Request;
 use crate::gateway::{Caller, Gateway, Judged, Outcome, RecordError};
 
@@ -213,6 +216,17 @@ impl Daemon {
         self.in_turn(&agent, move || gateway.judge(&caller, request)).await
     }
 
+    /// Answers an event of an agent's own program.
+    ///
+    /// # Errors
+    ///
+    /// As [`Daemon::call`].
+    pub async fn hosted(&self, errand: HostErrand, role: Role) -> Result<Result<Said, ErrandError>, Refusal> {
+        let (gateway, home) = (Arc::clone(&self.gateway), self.workspace.clone());
+        let agent = errand.agent.clone();
+        self.in_turn(&agent, move || errand.answer(&gateway, Some(&role), Some(&home))).await
+    }
+
     /// Works with the gateway's books, off the event loop.
     ///
     /// # Errors
@@ -251,7 +265,7 @@ impl Daemon {
     ) -> Result<Result<Approval, RecordError>, Refusal> {
         let answered = self.books(move |gateway| {
             match answer {
-                Answer::Grant => gateway.grant(&id, &by).map(drop)?,
+                Answer::Grant(reach) => gateway.grant_for(&id, &by, reach).map(drop)?,
                 Answer::Refuse(reason) => gateway.refuse(&id, &by, reason.as_deref())?,
             }
             gateway.approval(&id)
@@ -322,6 +336,6 @@ pub enum Via {
 /// A person's answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    Grant,
+    Grant(Reach),
     Refuse(Option<String>),
 }

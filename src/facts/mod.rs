@@ -68,6 +68,25 @@ pub struct SessionFacts {
     pub wrote: bool,
 }
 
+impl SandboxFacts {
+    /// Of a program that somebody else runs, unconfined.
+    pub fn unconfined() -> Self {
+        SandboxFacts {
+            profile: "none".to_owned(),
+            requires: Tier::None,
+            offers: Tier::None,
+            network: true,
+            missing: Vec::new(),
+            ask_when_missing: false,
+        }
+    }
+
+    /// Whether nothing confines the program, and nothing was meant to.
+    pub fn is_none(&self) -> bool {
+        *self == SandboxFacts::unconfined()
+    }
+}
+
 /// The confinement asked for, and what this kernel offers of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxFacts {

@@ -9,7 +9,7 @@ mod sandbox;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::approval::Grant;
+use crate::approval::{Grant, Like, Scope};
 use crate::call::{Call, Digest};
 use crate::config::Exception;
 use crate::facts::Facts;
@@ -40,6 +40,8 @@ pub struct Prepared {
     pub plan: Option<Plan>,
     /// What binds judged, approved and executed together.
     pub digest: Digest,
+    /// The same without the arguments and what they lead to: what binds grants for calls that are alike.
+    pub frame: Digest,
 }
 
 /// A call that the firewall let through: the only thing that [`crate::registry::Tool::execute`] takes.
@@ -110,15 +112,28 @@ impl Firewall {
     ///
     /// The verdict that stands against the call.
     pub fn clear(&self, prepared: Prepared, approval: Approval<'_>) -> Result<Cleared, Verdict> {
-        let Prepared { call, facts, digest, .. } = &prepared;
+        self.check(&prepared, approval).map(|()| Cleared { prepared })
+    }
+
+    /// The same for a call that somebody else runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Firewall::clear`].
+    pub fn check(&self, prepared: &Prepared, approval: Approval<'_>) -> Result<(), Verdict> {
+        let Prepared { call, facts, digest, frame, .. } = prepared;
         let mut verdict = self.judge(call, facts, 0);
         if verdict.decision == Decision::Allow {
-            return Ok(Cleared { prepared });
+            return Ok(());
         }
         let level = match approval {
             Approval::Standing => standing(call, &verdict),
             Approval::Granted(grant) => {
-                if let Err(uncovered) = grant.covers(digest, &verdict) {
+                let covered = match &grant.scope {
+                    Scope::Call | Scope::Same => grant.covers(digest, &verdict),
+                    Scope::Prefix { .. } => grant.covers_like(&Like::of(call, facts, *frame), &verdict),
+                };
+                if let Err(uncovered) = covered {
                     verdict.object(Finding::new("approval.not-covered", Severity::Warn, uncovered.to_string()));
                     return Err(verdict);
                 }
@@ -127,7 +142,7 @@ impl Firewall {
         };
         let asked_within = matches!(verdict.decision, Decision::Ask(needed) if needed.number() <= level);
         let permitted = self.judge(call, facts, level).stage(Stage::Policy) == Some(Decision::Allow);
-        if asked_within && permitted { Ok(Cleared { prepared }) } else { Err(verdict) }
+        if asked_within && permitted { Ok(()) } else { Err(verdict) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::facts::path::{Access, COMMAND, PathFact, ProtectedAction};
-use crate::facts::{Facts, Scope};
+use crate::facts::{Facts, SandboxFacts, Scope};
 use crate::verdict::{Finding, Severity};
 
 /// Device files that every program may use: they hold nothing, and lead nowhere.
@@ -26,7 +26,9 @@ const OWN_FILES: &[&str] = &["/dev/fd", "/proc/self/fd"];
 pub(super) fn judge(_call: &Call, facts: &Facts, restrict_to_workspace: bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = facts.paths.iter().flat_map(|path| of_path(path, restrict_to_workspace)).collect();
     let left = facts.paths.iter().filter(|path| is_left_to_sandbox(path)).count();
-    if left > 0 {
+    if facts.sandbox.as_ref().is_some_and(SandboxFacts::is_none) {
+        findings.extend(facts.paths.iter().filter_map(of_unconfined));
+    } else if left > 0 {
         let message = "what the command reads outside of the workspace, its confinement refuses or lets it: \
                        `portcullis sandbox plan` says which";
         findings.push(finding("path.left-to-sandbox", Severity::Note, message.to_owned()));
@@ -40,6 +42,21 @@ fn is_left_to_sandbox(path: &PathFact) -> bool {
         && path.access == Access::Read
         && matches!(path.scope, Scope::Temp | Scope::System | Scope::Root)
         && !OWN_FILES.iter().any(|own| is_below(&path.given, own))
+}
+
+/// What a confinement would keep a command from, where there is none.
+fn of_unconfined(path: &PathFact) -> Option<Finding> {
+    let runs = path.argument == COMMAND && path.access == Access::Execute && path.scope != Scope::System;
+    let reads = is_left_to_sandbox(path) || path.access == Access::Read && path.scope == Scope::Unknown;
+    if !(runs || reads && path.argument == COMMAND) {
+        return None;
+    }
+    let place = if path.scope == Scope::Unknown { "a path that cannot be known".to_owned() } else { shown(path) };
+    let message = format!("the command {} {place}, and no sandbox confines it", verb(path.access));
+    Some(
+        finding("path.unconfined", Severity::Warn, message)
+            .safer("use programs of the system on files of the workspace, or have the gateway run it"),
+    )
 }
 
 fn of_path(path: &PathFact, restricted: bool) -> Vec<Finding> {

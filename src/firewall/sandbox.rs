@@ -1,12 +1,18 @@
 //! Stage: sandbox. Maps the confinement that was asked for, and what this kernel gives of it, to findings.
 
-use crate::call::Call;
+use crate::call::{Call, Origin};
 use crate::facts::{Facts, SandboxFacts};
 use crate::verdict::{Finding, Severity};
 
 /// Judges the confinement of a call that runs a program.
 pub(super) fn judge(call: &Call, facts: &Facts) -> Vec<Finding> {
     match &facts.sandbox {
+        // Whether that is good enough is for the policies, which see the tier.
+        Some(sandbox) if call.origin == Origin::Hook && sandbox.is_none() => vec![Finding::new(
+            "sandbox.unconfined",
+            Severity::Note,
+            "the agent's own program runs it, and the gateway does not confine it",
+        )],
         Some(sandbox) => judge_confinement(sandbox),
         None if facts.command.is_some() => vec![
             Finding::new(

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use jiff::Timestamp;
 
 use super::input::Input;
-use crate::approval::{Grant, Seen};
+use crate::approval::{self, Grant, Seen};
 use crate::call::{Call, Digest, Mode, Origin, Principal};
 use crate::facts::command::{CommandFacts, Effect, Parse};
 use crate::facts::path::{Access, Handles, PathFact, Protected, ProtectedAction};
@@ -136,7 +136,9 @@ fn clears_what_it_decided(firewall: &Firewall, call: &Call, facts: &Facts, verdi
     let digest = Digest::of(&call.id);
     let cleared = |approval: Approval<'_>| {
         let (call, facts) = (call.clone(), facts.clone());
-        firewall.clear(Prepared { call, facts, handles: Handles::default(), plan: None, digest }, approval).is_ok()
+        firewall
+            .clear(Prepared { call, facts, handles: Handles::default(), plan: None, digest, frame: digest }, approval)
+            .is_ok()
     };
     let allowed = firewall.effective(call, verdict) == Decision::Allow;
     assert_eq!(cleared(Approval::Standing), allowed, "cleared is not what was decided: {verdict:?}");
@@ -148,6 +150,8 @@ fn clears_what_it_decided(firewall: &Firewall, call: &Call, facts: &Facts, verdi
         findings: Seen::of(verdict),
         by: "reviewer".to_owned(),
         expires: Timestamp::MAX,
+        scope: approval::Scope::Call,
+        like: None,
     };
     let asks = matches!(verdict.decision, Decision::Ask(_));
     assert_eq!(cleared(Approval::Granted(&full)), verdict.decision != Decision::Deny, "a full grant: {verdict:?}");
@@ -223,7 +227,7 @@ fn call(input: &mut Input<'_>) -> Call {
             mode: *input.pick(&[Mode::Default, Mode::Plan, Mode::AcceptEdits, Mode::Bypass]),
             unattended: input.byte() % 4 == 3,
         },
-        origin: *input.pick(&[Origin::Cli, Origin::Library, Origin::Mcp, Origin::Rest]),
+        origin: *input.pick(&[Origin::Cli, Origin::Hook, Origin::Library, Origin::Mcp, Origin::Rest]),
         caller_id: None,
     }
 }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::unistd::{AccessFlags, access};
 
 use crate::audit::Hashes;
-use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet};
+use crate::audit::replay::Settings;
+use crate::config::{self, Config, ConfigError, Exception, Place, PolicySet, WorkspaceFile};
 use crate::facts::Surroundings;
 use crate::facts::command::{self, Guard, PackError, PackSource};
 use crate::facts::path::{GroundError, Protection, ProtectionError, Resolver, standard_rules};
@@ -33,6 +34,8 @@ pub(super) struct Ground {
     pub firewall: Firewall,
     pub guard: Arc<Guard>,
     pub registry: Arc<Registry>,
+    /// The packs that the guard was made of, besides the built-in ones.
+    pub packs: Vec<PackSource>,
     pub profile: Arc<Profile>,
     /// All there are here, for servers that run in others.
     pub profiles: Profiles,
@@ -130,6 +133,18 @@ pub(crate) fn profiles(config: &Config) -> Result<Profiles, ProfileError> {
     Ok(profiles)
 }
 
+/// The standard protected paths, and those of the configuration and of the workspace.
+fn protection(config: &Config, own: &WorkspaceFile) -> Result<Protection, ProtectionError> {
+    let protect = config.file.protect.iter().chain(&own.protect);
+    Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())
+}
+
+/// What looks paths up in a workspace, without the rest of its rules.
+pub(crate) fn resolver(config: &Config, surroundings: &Surroundings) -> Result<Resolver, RulesError> {
+    let own = config::workspace_file(&surroundings.workspace)?.unwrap_or_default();
+    Ok(Resolver::open(surroundings, protection(config, &own)?)?)
+}
+
 /// The policies that the configuration names: the shipped set, then the files of the configuration's directories.
 pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError> {
     let mut sources = match config.file.policy_set.unwrap_or_default() {
@@ -144,7 +159,7 @@ pub(crate) fn policy_sources(config: &Config) -> Result<Vec<Source>, PolicyError
 }
 
 pub(crate) fn definitions(registry: &Registry) -> Vec<&Definition> {
-    registry.all().map(|tool| tool.definition()).collect()
+    registry.known().map(|tool| tool.definition()).collect()
 }
 
 impl Ground {
@@ -168,10 +183,11 @@ impl Ground {
         }
 
         let mut guard = Arc::clone(&base.guard);
-        let packs = workspace_packs(workspace)?;
-        if !packs.is_empty() {
-            let sources: Vec<PackSource> = base.packs.iter().cloned().chain(packs).collect();
-            guard = Arc::new(checked::load(&sources, config)?.with_limits(limits(config)));
+        let mut packs = base.packs.clone();
+        let own_packs = workspace_packs(workspace)?;
+        if !own_packs.is_empty() {
+            packs.extend(own_packs);
+            guard = Arc::new(checked::load(&packs, config)?.with_limits(limits(config)));
         }
         let here = |exception: &&Exception| exception.workspace.as_ref().is_none_or(|place| place == workspace);
 
@@ -183,8 +199,7 @@ impl Ground {
         }
 
         let surroundings = config.surroundings(workspace);
-        let protect = config.file.protect.iter().chain(&own.protect);
-        let protection = Protection::new(standard_rules().into_iter().chain(protect.cloned()).collect())?;
+        let protection = protection(config, &own)?;
         let restrict = own.restrict_to_workspace.or(config.file.restrict_to_workspace).unwrap_or(true);
         Ok(Ground {
             firewall: Firewall {
@@ -194,6 +209,7 @@ impl Ground {
             },
             guard,
             registry: Arc::clone(registry),
+            packs,
             profile,
             profiles,
             resolver: Resolver::open(&surroundings, protection),
@@ -231,6 +247,7 @@ impl Ground {
             policies: Some(self.firewall.policies.hash()),
             packs: Some(self.guard.hash()),
             profile: Some(self.profile.digest()),
+            settings: Some(Settings::of(&self.firewall).hash()),
         }
     }
 }
@@ -264,6 +281,8 @@ pub enum RulesError {
     FatalException { place: Place, rule: String },
     #[error("{place}: there is no command rule `{rule}` to except: `portcullis rules list` names them all")]
     UnknownException { place: Place, rule: String },
+    #[error(transparent)]
+    Ground(#[from] GroundError),
     #[error(transparent)]
     Pack(#[from] PackError),
     #[error(transparent)]

@@ -5,7 +5,10 @@ mod checked;
 mod generation;
 mod ground;
 mod health;
+mod hosted;
+mod metrics;
 mod prepare;
+mod preview;
 mod record;
 mod report;
 mod servers;
@@ -22,14 +25,17 @@ use self::generation::Rules;
 use self::ground::Ground;
 pub use self::ground::RulesError;
 pub(crate) use self::ground::{
-    definitions, guard, packs, policy_sources, profiles, workspace_packs, workspace_policies,
+    definitions, guard, packs, policy_sources, profiles, resolver, workspace_packs, workspace_policies,
 };
 pub use self::health::Health;
+pub use self::hosted::{Ended, Hosted, Opinion, Pending};
+use self::metrics::Latency;
+pub use self::metrics::MetricsError;
 pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 pub(crate) use self::servers::registry;
 pub use self::servers::{Discovered, ServerError};
-use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Role};
+use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Reach, Role};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
@@ -55,6 +61,7 @@ pub struct Gateway {
     state: OnceLock<Arc<State>>,
     /// The sessions' history, where only that is needed.
     sessions: OnceLock<Sessions>,
+    latency: Latency,
     /// The last reload failed, so the rules are older than their files.
     stale: AtomicBool,
 }
@@ -75,6 +82,9 @@ pub struct Caller {
     /// Who answers for the session.
     pub operator: Option<String>,
     pub origin: Origin,
+    /// Whether the gateway confines the programs of the calls. An agent's own program, which asks by a hook, runs them as it
+    /// likes.
+    pub confined: bool,
 }
 
 impl Caller {
@@ -123,7 +133,7 @@ pub enum Outcome {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Asks {
     pub judged: Judged,
-    pub pending: Waiting,
+    pub pending: Box<Waiting>,
 }
 
 /// A call that ran.
@@ -179,6 +189,7 @@ impl Gateway {
             rules,
             state: OnceLock::new(),
             sessions: OnceLock::new(),
+            latency: Latency::new(),
             stale: AtomicBool::new(false),
         })
     }
@@ -262,7 +273,7 @@ impl Gateway {
         request: Request,
         cancelled: impl Future<Output = ()> + Send + 'static,
     ) -> Outcome {
-        let tool = request.tool.clone();
+        let (tool, begun) = (request.tool.clone(), Instant::now());
         let state = match self.state() {
             Ok(state) => state,
             Err(error) => return Outcome::Denied(Judged::refused(tool, error.finding())),
@@ -276,9 +287,11 @@ impl Gateway {
                 return Outcome::Denied(judged);
             }
         };
-        let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
+        let (call, facts, digest, frame) =
+            (prepared.call.clone(), prepared.facts.clone(), prepared.digest, prepared.frame);
         let verdict = ground.firewall.judge(&call, &facts, 0);
         let next = decide(&state, &ground, prepared, &verdict, caller);
+        self.latency.took(begun.elapsed());
         let mut judged = Judged { tool, call: Some(call), facts: Some(facts), verdict };
         judged.verdict.notes.extend(self.staleness());
         match next {
@@ -288,7 +301,7 @@ impl Gateway {
                 }
                 self.dispatch(state, &ground.registry, *cleared, judged, cancelled).await
             }
-            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending: *pending }),
+            Ok(Next::Ask(pending)) => Outcome::Asks(Asks { judged, pending }),
             Ok(Next::Deny) => Outcome::Denied(judged),
             Ok(Next::Refused(finding)) => {
                 judged.verdict.object(finding);
@@ -299,7 +312,7 @@ impl Gateway {
                 let told = matches!(error, RecordError::NotRun(_));
                 if let (Some(call), Some(facts), false) = (&judged.call, &judged.facts, told) {
                     let (verdict, hashes, workspace) = (&judged.verdict, &ground.hashes(), ground.workspace());
-                    state.fell(&Entry { call, facts, verdict, digest, hashes, workspace }, &request, &error);
+                    state.fell(&Entry { call, facts, verdict, digest, frame, hashes, workspace }, &request, &error);
                 }
                 Outcome::Denied(judged)
             }
@@ -386,12 +399,20 @@ fn decide(
     verdict: &Verdict,
     caller: &Caller,
 ) -> Result<Next, RecordError> {
-    let (call, facts, digest) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest);
-    let entry =
-        Entry { call: &call, facts: &facts, verdict, digest, hashes: &ground.hashes(), workspace: ground.workspace() };
+    let (call, facts, digest, frame) = (prepared.call.clone(), prepared.facts.clone(), prepared.digest, prepared.frame);
+    let entry = Entry {
+        call: &call,
+        facts: &facts,
+        verdict,
+        digest,
+        frame,
+        hashes: &ground.hashes(),
+        workspace: ground.workspace(),
+    };
     let ask = |level| state.ask(&entry, level, caller.operator.as_deref()).map(|a| Next::Ask(Box::new(a)));
     let deny = |entry: &Entry<'_>| state.decided(entry, Decision::Deny, How::default()).map(|()| Next::Deny);
 
+    state.keep(ground)?;
     let grant = match ground.firewall.effective(&call, verdict) {
         Decision::Allow => None,
         Decision::Ask(level) => match state.find_grant(&entry)? {
@@ -427,7 +448,7 @@ fn decide(
         }
     }
     let deferred = may_ride(verdict, &facts);
-    state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), pending: None })?;
+    state.decided(&entry, Decision::Allow, How { deferred, grant: grant.as_ref(), ..How::default() })?;
     let by = match (&grant, verdict.decision) {
         (Some(_), _) => By::Grant,
         (None, Decision::Ask(_)) => By::Mode,
@@ -520,6 +541,7 @@ impl Gateway {
             allowed_tools: agent.allowed_tools,
             operator: agent.operator,
             origin: Origin::Cli,
+            confined: true,
         })
     }
 
@@ -567,7 +589,61 @@ impl Gateway {
     ///
     /// When there is no such call, it was answered already, or this person may not answer it.
     pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
-        self.state()?.grant(id, by)
+        self.grant_for(id, by, Reach::Call)
+    }
+
+    /// Lets a pending call run, and what else the person chose.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::grant`], and where such a scope is not to be had for this call.
+    pub fn grant_for(&self, id: &ApprovalId, by: &Role, reach: Reach) -> Result<Grant, RecordError> {
+        self.state()?.grant(id, by, reach)
+    }
+
+    /// Takes a grant back.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such grant, or it was used up.
+    pub fn revoke(&self, id: &ApprovalId, by: &Role) -> Result<(), RecordError> {
+        self.state()?.revoke(id, by)
+    }
+
+    /// The grants that are in force.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn grants(&self) -> Result<Vec<Waiting>, RecordError> {
+        self.state()?.grants()
+    }
+
+    /// Numbers for a monitoring system, in the text form of Prometheus.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory or the index cannot be used.
+    pub fn metrics(&self) -> Result<String, MetricsError> {
+        metrics::text(&*self.state()?, &self.latency)
+    }
+
+    /// How many requests were withheld from the people in the last hour, by session.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn withheld(&self) -> Result<Vec<(String, u64)>, RecordError> {
+        self.state()?.withheld()
+    }
+
+    /// What each scope that a pending call can be granted with would have allowed of the last calls.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gateway::approval`].
+    pub fn previews(&self, id: &ApprovalId) -> Result<Vec<Preview>, RecordError> {
+        self.state()?.previews(id)
     }
 
     /// Refuses a pending call.

@@ -12,7 +12,7 @@ use crate::call::{Call, Digest, Origin, Request};
 use crate::facts::path::{self, Access, Handles, Kind};
 use crate::facts::scripts::OnDisk;
 use crate::facts::url;
-use crate::facts::{Facts, McpFacts, Scope, SessionFacts, Surroundings};
+use crate::facts::{Facts, McpFacts, SandboxFacts, Scope, SessionFacts, Surroundings};
 use crate::firewall::Prepared;
 use crate::gateway::generation::Rules;
 use crate::gateway::ground::Ground;
@@ -55,7 +55,9 @@ impl Gateway {
         let origin = request.origin;
         let call = registry.canonicalise(request, &workspace).map_err(|e| match e {
             // Who has the configuration is told what stands in it; an agent's tools are all that there are for it.
-            CallError::UnknownTool { name, known } if origin == Origin::Cli && ground.registry.has(&name) => {
+            CallError::UnknownTool { name, known }
+                if origin == Origin::Cli && ground.registry.names().any(|known| known == name) =>
+            {
                 let agent = caller.principal.agent.clone();
                 denied("call.not-allowed", &CallError::NotAllowed { name, agent, known })
             }
@@ -91,7 +93,10 @@ impl Gateway {
         }
         let mut plan = None;
         let foreign = definition.upstream.as_deref();
-        let mut confined = command.is_some().then(|| ground.profile.facts(&self.kernel));
+        let mut confined = command.is_some().then(|| match caller.confined {
+            true => ground.profile.facts(&self.kernel),
+            false => SandboxFacts::unconfined(),
+        });
         if let Some(foreign) = foreign {
             notes.extend(foreign.findings.iter().cloned());
         }
@@ -104,10 +109,15 @@ impl Gateway {
                 Err(reason) => notes.push(reason),
             }
         }
-        if command.is_some() && ground.resolver.is_ok() && notes.iter().all(|note| note.id != MISPLACED) {
+        if caller.confined
+            && command.is_some()
+            && ground.resolver.is_ok()
+            && notes.iter().all(|note| note.id != MISPLACED)
+        {
             match self.confine(&rules, &ground, &here) {
                 Ok(made) => {
                     notes.extend(own_exposed(&made));
+                    notes.extend(protected_exposed(&made));
                     plan = Some(made);
                 }
                 Err(error) => notes.push(denied("sandbox.no-plan", &error)),
@@ -131,14 +141,19 @@ impl Gateway {
         };
         let pin = foreign.map(|foreign| foreign.pin);
         let digest = digest(&call, &facts, &handles, &ground, plan.as_ref(), pin);
-        Ok((ground, Prepared { call, facts, handles, plan, digest }))
+        let frame = frame(&call, &ground, plan.as_ref(), pin);
+        Ok((ground, Prepared { call, facts, handles, plan, digest, frame }))
     }
 
     /// The confinement of programs that start where `here` says.
     pub(super) fn confine(&self, rules: &Rules, ground: &Ground, here: &Surroundings) -> Result<Plan, PlanError> {
         ground.plan((here.cwd.clone(), None), || {
             let host = Host { scratch: rules.config.places.scratch(), ..Host::current() };
-            Plan::new(&ground.profile, &self.kernel, here, &host)
+            let plan = Plan::new(&ground.profile, &self.kernel, here, &host)?;
+            Ok(match &ground.resolver {
+                Ok(resolver) => plan.guarded_by(resolver),
+                Err(_) => plan,
+            })
         })
     }
 
@@ -277,6 +292,31 @@ fn own_exposed(plan: &Plan) -> Option<Finding> {
     let message = "the gateway's own binary lies in the workspace, and this kernel's confinement cannot keep a command from \
         replacing it; install it elsewhere";
     plan.exposes_own().then(|| Finding::new("sandbox.own-binary-exposed", Severity::Warn, message))
+}
+
+/// Said where a command that does not name a protected path can reach it all the same, by a pattern or a recursion.
+fn protected_exposed(plan: &Plan) -> Option<Finding> {
+    let tier = plan.tier();
+    let message = format!(
+        "tier {} cannot keep protected paths inside the workspace from a command that does not name them",
+        tier.as_str()
+    );
+    (!tier.is_full()).then(|| Finding::new("sandbox.protected-exposed", Severity::Note, message))
+}
+
+/// What binds grants for calls that are alike: everything besides the arguments and what they lead to.
+fn frame(call: &Call, ground: &Ground, plan: Option<&Plan>, pin: Option<Digest>) -> Digest {
+    Digest::of_json(&json!({
+        "tool": call.tool,
+        "cwd": hex::encode(call.cwd.as_os_str().as_bytes()),
+        "workspace": hex::encode(ground.surroundings.workspace.as_os_str().as_bytes()),
+        "principal": call.principal,
+        "origin": call.origin,
+        "rules": ground.hashes(),
+        "restrict_to_workspace": ground.firewall.restrict_to_workspace,
+        "plan": plan.map(Plan::digest),
+        "pin": pin,
+    }))
 }
 
 /// What binds judged, approved and executed together. The call's own id is not part of it: a granted call is made again.

@@ -5,21 +5,27 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::approval::{
-    Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Requested, Role,
-    Status, Store,
+    Approval, ApprovalError, ApprovalId, Ask, CredentialError, Credentials, Exact, Grant, Lifetimes, Like, Preview,
+    Reach, Requested, Role, Scope, Status, Store,
 };
+use crate::audit::read::ReadError;
+use crate::audit::replay::{InForce, Kept, KeptError};
 use crate::audit::{Change, Control, Decided, Event, Finished, Hashes, Log, LogError, Outcome, Rejected, Step, Ticket};
 use crate::call::{Call, Digest, Request};
 use crate::config::Config;
 use crate::facts::path::Access;
 use crate::facts::{Facts, SessionFacts};
+use crate::gateway::ground::Ground;
+use crate::gateway::preview;
 use crate::sandbox::purge;
-use crate::state::{DatabaseError, Process, Sessions, StateDir, StateError};
+use crate::state::{DatabaseError, HostedCall, Process, Sessions, StateDir, StateError};
 use crate::verdict::{Decision, Finding, Level, Severity, Verdict};
 
 /// The state directory, open: the log, the approvals, the sessions, the credentials.
 pub(super) struct State {
+    dir: StateDir,
     log: Log,
+    kept: Kept,
     approvals: Store,
     sessions: Sessions,
     credentials: Credentials,
@@ -32,6 +38,7 @@ pub(super) struct Entry<'a> {
     pub facts: &'a Facts,
     pub verdict: &'a Verdict,
     pub digest: Digest,
+    pub frame: Digest,
     pub hashes: &'a Hashes,
     pub workspace: &'a Path,
 }
@@ -41,13 +48,15 @@ impl State {
     /// and the directories that they left are removed.
     pub fn open(config: &Config) -> Result<Self, RecordError> {
         let dir = StateDir::open(&config.places.state)?;
-        let log = Log::open(&dir)?;
+        let log = Log::open_with(&dir, config.file.audit.settings())?;
         log.settle()?;
         let scratch = config.places.scratch();
         // Nobody waits for it. Where there is no thread to be had, or the process ends before, the next start does it.
         let _ = std::thread::Builder::new().name("purge".to_owned()).spawn(move || purge(&scratch));
         Ok(State {
             log,
+            kept: Kept::of(dir.path()),
+            dir: dir.clone(),
             approvals: Store::open(&dir, lifetimes(config))?,
             sessions: Sessions::open(&dir)?,
             credentials: Credentials::open(&dir)?,
@@ -57,6 +66,13 @@ impl State {
     /// Takes over what a new configuration says of the books.
     pub fn adopt(&self, config: &Config) {
         self.approvals.set_lifetimes(lifetimes(config));
+    }
+
+    /// Keeps the rules that decide, so that what they decide can be decided again.
+    pub fn keep(&self, ground: &Ground) -> Result<(), RecordError> {
+        let profile = serde_json::to_value(&*ground.profile).unwrap_or_default();
+        let (hashes, firewall, packs) = (&ground.hashes(), &ground.firewall, &ground.packs);
+        Ok(self.kept.keep(InForce { firewall, packs, profile: &profile, hashes })?)
     }
 
     /// Opens the log anew where it has stopped.
@@ -85,12 +101,12 @@ impl State {
         let event = Event::Decided(Box::new(decision(entry, effective, how)));
         // What can fail comes before the record that lets the call run.
         self.sessions.count(&entry.call.principal.session, effective)?;
-        if effective == Decision::Allow {
+        if effective == Decision::Allow || how.host_asks {
             let agent = &entry.call.principal.agent;
             self.sessions.wrote(agent, &written(entry.facts, entry.workspace), Timestamp::now())?;
         }
         let ticket = self.append(&event)?;
-        if effective == Decision::Allow
+        if (effective == Decision::Allow || how.host_asks)
             && !how.deferred
             && let Err(error) = ticket.synced()
         {
@@ -126,6 +142,19 @@ impl State {
         }
         // The count is of no weight beside the record.
         let _ = self.sessions.count(&request.principal.session, Decision::Deny);
+    }
+
+    pub fn bind(&self, session: &str, here: &Path) -> Result<PathBuf, RecordError> {
+        Ok(self.sessions.bind(session, here, Timestamp::now())?)
+    }
+
+    /// Remembers a call that the agent's own program runs.
+    pub fn hosted(&self, session: &str, key: &str, call: &HostedCall) -> Result<(), RecordError> {
+        Ok(self.sessions.hosted(session, key, call)?)
+    }
+
+    pub fn hosted_ended(&self, session: &str, key: &str, now: Timestamp) -> Result<Vec<HostedCall>, RecordError> {
+        Ok(self.sessions.ended(session, key, now)?)
     }
 
     /// Remembers that the session has read what nobody vouches for.
@@ -199,7 +228,8 @@ impl State {
         let own = self.own_operator()?;
         let operator = operator.unwrap_or(own.name());
         let (call, digest, verdict) = (entry.call, entry.digest, entry.verdict);
-        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator };
+        let like = Some(Like::of(call, entry.facts, entry.frame));
+        let ask = Ask { call, digest, verdict, paths: &entry.facts.paths, level, operator, like };
         let Requested { approval, fresh, superseded } = self.approvals.request(&ask, Timestamp::now())?;
         if let Some(superseded) = superseded {
             self.append(&Event::Approval(superseded.event(Step::Expired)))?;
@@ -212,7 +242,13 @@ impl State {
     }
 
     pub fn find_grant(&self, entry: &Entry<'_>) -> Result<Option<Grant>, RecordError> {
-        Ok(self.approvals.find_grant(&entry.digest, &entry.call.principal.session, Timestamp::now())?)
+        let (session, now) = (&entry.call.principal.session, Timestamp::now());
+        if let Some(grant) = self.approvals.find_grant(&entry.digest, session, now)? {
+            return Ok(Some(grant));
+        }
+        let like = Like::of(entry.call, entry.facts, entry.frame);
+        let alike = self.approvals.grants_like(&like, session, now)?;
+        Ok(alike.into_iter().find(|grant| grant.covers_like(&like, entry.verdict).is_ok()))
     }
 
     /// What a person said who refused this very call, where its caller was not told yet. It is told once.
@@ -228,7 +264,8 @@ impl State {
     /// Uses a grant up, durably: of two callers with the same grant exactly one gets past here.
     pub fn consume(&self, grant: &Grant) -> Result<(), RecordError> {
         let used = self.approvals.consume(grant, Timestamp::now())?;
-        self.append(&Event::Approval(used.event(Step::Consumed)))?;
+        let step = if grant.scope == Scope::Call { Step::Consumed } else { Step::Used };
+        self.append(&Event::Approval(used.event(step)))?;
         Ok(())
     }
 
@@ -247,11 +284,9 @@ impl State {
         self.role_of(token.expose())
     }
 
-    pub fn grant(&self, id: &ApprovalId, by: &Role) -> Result<Grant, RecordError> {
-        let grant = self.approvals.grant(id, by, Timestamp::now())?;
-        let approval = self.approvals.get(id)?;
-        self.append_durable(&Event::Approval(approval.event(Step::Granted)))?;
-        Ok(grant)
+    pub fn grant(&self, id: &ApprovalId, by: &Role, reach: Reach) -> Result<Grant, RecordError> {
+        let record = |approval: &Approval| Ok(self.append_durable(&Event::Approval(approval.event(Step::Granted)))?);
+        self.approvals.grant_once(id, by, reach, Timestamp::now(), record)
     }
 
     pub fn approval(&self, id: &ApprovalId) -> Result<Approval, RecordError> {
@@ -262,6 +297,47 @@ impl State {
         let approval = self.approvals.refuse(id, by, reason, Timestamp::now())?;
         self.append_durable(&Event::Approval(approval.event(Step::Refused)))?;
         Ok(())
+    }
+
+    pub fn revoke(&self, id: &ApprovalId, by: &Role) -> Result<(), RecordError> {
+        let approval = self.approvals.revoke(id, by, Timestamp::now())?;
+        self.append_durable(&Event::Approval(approval.event(Step::Revoked)))?;
+        Ok(())
+    }
+
+    /// Where the state lies.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn unsynced(&self) -> u64 {
+        self.log.unsynced()
+    }
+
+    /// The approvals that wait for an answer.
+    pub fn waiting(&self) -> Result<Vec<Approval>, RecordError> {
+        let now = Timestamp::now();
+        let pending = self.approvals.list(Some(Status::Pending))?;
+        Ok(pending.into_iter().filter(|approval| approval.expires > now).collect())
+    }
+
+    /// The grants that are in force.
+    pub fn grants(&self) -> Result<Vec<Approval>, RecordError> {
+        let now = Timestamp::now();
+        let granted = self.approvals.list(Some(Status::Granted))?;
+        Ok(granted.into_iter().filter(|approval| approval.expires > now).collect())
+    }
+
+    pub fn withheld(&self) -> Result<Vec<(String, u64)>, RecordError> {
+        Ok(self.approvals.withheld(Timestamp::now())?)
+    }
+
+    /// What each scope that can be granted would have allowed of the last calls on record.
+    pub fn previews(&self, id: &ApprovalId) -> Result<Vec<Preview>, RecordError> {
+        let approval = self.approvals.get(id)?;
+        let exact = self.approvals.exact(id)?;
+        let log = crate::audit::log_file(self.path());
+        Ok(preview::of(&approval, exact.as_ref(), &log)?)
     }
 
     pub fn exact(&self, id: &ApprovalId) -> Result<Option<Exact>, RecordError> {
@@ -290,6 +366,7 @@ fn decision(entry: &Entry<'_>, effective: Decision, how: How<'_>) -> Decided {
         verdict: entry.verdict.clone(),
         effective,
         digest: entry.digest,
+        workspace: Some(entry.workspace.to_owned()),
         hashes: entry.hashes.clone(),
         deferred: how.deferred,
         grant: how.grant.map(|g| g.id.to_string()),
@@ -321,6 +398,8 @@ fn lifetimes(config: &Config) -> Lifetimes {
     Lifetimes {
         pending: config.file.approval.pending.unwrap_or(standard.pending),
         grant: config.file.approval.grant.unwrap_or(standard.grant),
+        session: config.file.approval.session.unwrap_or(standard.session),
+        per_minute: config.file.approval.per_minute.map_or(standard.per_minute, std::num::NonZero::get),
     }
 }
 
@@ -330,6 +409,8 @@ pub(super) struct How<'a> {
     pub deferred: bool,
     pub grant: Option<&'a Grant>,
     pub pending: Option<&'a Approval>,
+    /// The agent's own program asks a person, and may run the call.
+    pub host_asks: bool,
 }
 
 /// How a tool's answer is recorded.
@@ -379,8 +460,12 @@ pub enum RecordError {
     Credential(#[from] CredentialError),
     #[error("the gateway's database cannot be used: {0}")]
     Database(#[from] DatabaseError),
+    #[error("the rules in force cannot be kept for the record: {0}")]
+    Kept(#[from] KeptError),
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The call was let through, and that could not be made durable. Its end is on record where the log takes it.
     #[error(transparent)]
     NotRun(LogError),
@@ -391,7 +476,7 @@ pub enum RecordError {
 impl RecordError {
     /// The finding that denies a call which cannot be recorded.
     pub fn finding(&self) -> Finding {
-        if let RecordError::Approval(error @ ApprovalError::TooMany { .. }) = self {
+        if let RecordError::Approval(error @ (ApprovalError::TooMany { .. } | ApprovalError::TooOften { .. })) = self {
             return Finding::new("approval.too-many", Severity::Deny, error.to_string())
                 .safer("wait until the operator has answered some of them, then make the call again");
         }

@@ -8,9 +8,12 @@ use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
+use crate::call::Origin;
 use crate::daemon::errand::{Errand, ErrandError, INSTALLATION, installation};
+use crate::daemon::hosted::HostErrand;
 use crate::daemon::{Daemon, Via};
 use crate::gateway::{Caller, OpenError};
 use crate::http::{Identity, Problem, body};
@@ -59,16 +62,37 @@ pub(super) async fn offers(
     Ok(Json(offers.map_err(problem)?).into_response())
 }
 
+pub(super) async fn hosted(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(via): Extension<Via>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let errand: HostErrand = said(&daemon, via, request).await?;
+    let said = daemon.hosted(errand, identity.role.clone()).await?;
+    Ok(Json(said.map_err(problem)?).into_response())
+}
+
 async fn errand(daemon: &Daemon, via: Via, identity: &Identity, request: Request) -> Result<(Errand, Caller), Problem> {
+    let errand: Errand = said(daemon, via, request).await?;
+    if errand.origin == Origin::Hook {
+        return Err(Problem::bad_request(
+            "a hook's call is judged, and run elsewhere: it is no errand to run or to judge here",
+        ));
+    }
+    let caller = errand.caller(daemon.gateway(), Some(&identity.role), Some(daemon.workspace())).map_err(problem)?;
+    Ok((errand, caller))
+}
+
+/// What a thin client of this installation says.
+async fn said<T: DeserializeOwned>(daemon: &Daemon, via: Via, request: Request) -> Result<T, Problem> {
     if via != Via::Unix {
         return Err(Problem::not_found("this is for the Unix socket").closing());
     }
     let (parts, body) = request.into_parts();
     same_installation(daemon, &parts.headers)?;
     let bytes: Bytes = body::read(body, LARGEST).await?;
-    let errand: Errand = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let caller = errand.caller(daemon.gateway(), Some(&identity.role), Some(daemon.workspace())).map_err(problem)?;
-    Ok((errand, caller))
+    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
 /// A client that reads another configuration, or is of another version, would be given answers that are not its own.

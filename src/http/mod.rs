@@ -15,6 +15,7 @@ pub(crate) mod body;
 mod errands;
 mod guard;
 mod log;
+mod metrics;
 mod openapi;
 mod problem;
 mod segment;
@@ -31,6 +32,7 @@ use serde_json::json;
 
 pub use self::guard::Identity;
 pub use self::problem::Problem;
+use crate::daemon::hosted::HOSTED;
 use crate::daemon::{Daemon, errand};
 
 /// A path, the methods that it takes, and what answers them.
@@ -47,10 +49,12 @@ fn guarded_routes() -> Vec<Route> {
         ("/api/tools", &["get"], get(tools::list)),
         ("/api/tools/{name}/execute", &["post"], post(tools::execute)),
         ("/api/pending/{id}", &["get"], get(tools::pending)),
+        ("/metrics", &["get"], get(metrics::metrics)),
         ("/api/approvals", &["get"], get(approvals::list)),
         ("/api/approvals/{id}", &["get"], get(approvals::show)),
         ("/api/approvals/{id}/grant", &["post"], post(approvals::grant)),
         ("/api/approvals/{id}/refuse", &["post"], post(approvals::refuse)),
+        ("/api/approvals/{id}/revoke", &["post"], post(approvals::revoke)),
     ]
 }
 
@@ -64,6 +68,7 @@ pub fn router(daemon: Arc<Daemon>, further: Router<Arc<Daemon>>) -> Router {
         .route(errand::CALL, post(errands::call))
         .route(errand::JUDGE, post(errands::judge))
         .route(errand::OFFERS, post(errands::offers))
+        .route(HOSTED, post(errands::hosted))
         .merge(further)
         .route_layer(from_fn_with_state(Arc::clone(&daemon), guard::authenticate));
     gather(open_routes())

@@ -139,18 +139,24 @@ impl From<RecordError> for Problem {
                 ApprovalError::NeedsReviewer { .. } | ApprovalError::SamePerson { .. } => {
                     Problem::forbidden(told).next("a reviewer who is another person has to answer")
                 }
+                ApprovalError::NoPrefix { .. } => {
+                    Problem::bad_request(told).next("grant it for this call, or for the same call in the session")
+                }
                 ApprovalError::Expired { .. }
                 | ApprovalError::NotGranted { .. }
                 | ApprovalError::NotPending { .. }
-                | ApprovalError::TooMany { .. } => Problem::conflict(told),
+                | ApprovalError::TooMany { .. }
+                | ApprovalError::TooOften { .. } => Problem::conflict(told),
                 ApprovalError::Database(_) | ApprovalError::Seal(_) | ApprovalError::Stored(_) => {
                     Problem::unavailable(told)
                 }
             },
             RecordError::Credential(_)
             | RecordError::Database(_)
+            | RecordError::Kept(_)
             | RecordError::Log(_)
             | RecordError::NotRun(_)
+            | RecordError::Read(_)
             | RecordError::State(_) => Problem::unavailable(told),
         }
     }

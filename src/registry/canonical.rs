@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::coerce::coerce_arguments;
-use super::{Definition, Registry, Subject};
+use super::{Definition, Entry, Registry, Subject};
 use super::{alias, near};
-use crate::call::{Call, Request};
+use crate::call::{Call, Origin, Request};
 
 /// Arguments larger than this are refused, in bytes of JSON.
 pub const LARGEST_ARGUMENTS: usize = 1024 * 1024;
@@ -71,7 +71,8 @@ impl Registry {
         let arguments = bounded(arguments, &tool)?;
         let (tool, arguments) = alias::resolve(tool, arguments)?;
         let tool = self.by_original(&tool).map(str::to_owned).unwrap_or(tool);
-        let Some(entry) = self.tools.get(tool.as_str()) else {
+        let callable = |entry: &&Entry| entry.tool.runs_here() || origin == Origin::Hook;
+        let Some(entry) = self.tools.get(tool.as_str()).filter(callable) else {
             let known = self.listed_names();
             return Err(CallError::UnknownTool { name: printable(&tool), known });
         };

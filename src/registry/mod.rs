@@ -31,6 +31,12 @@ use crate::firewall::Cleared;
 pub trait Tool: Send + Sync {
     fn definition(&self) -> &Definition;
 
+    /// Whether the gateway runs it. Otherwise an agent's own program does, and the gateway only judges the call: such a tool
+    /// is offered to nobody, and only a hook may name it.
+    fn runs_here(&self) -> bool {
+        true
+    }
+
     /// Runs a call that the firewall cleared. Nothing else can be run: only the firewall makes a [`Cleared`].
     fn execute(&self, cleared: Cleared) -> Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send + '_>>;
 }
@@ -145,13 +151,18 @@ impl Registry {
         first.filter(|_| found.next().is_none())
     }
 
-    /// Every tool, in the order of their names.
+    /// Every tool that can be called, in the order of their names.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.known().filter(|tool| tool.runs_here())
+    }
+
+    /// Every tool that policies can speak of: besides those that can be called, those that agents' programs run.
+    pub fn known(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values().map(|entry| &entry.tool)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.keys().map(Cow::as_ref)
+        self.all().map(|tool| &*tool.definition().name)
     }
 
     /// The names of the tools that clients are shown.

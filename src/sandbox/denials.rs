@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Tier;
+use super::leftovers::ORDERS;
 use crate::facts::normalise;
 
 /// The most that are told of one program.
@@ -33,6 +34,9 @@ pub struct Scene {
     pub trace: bool,
     /// Namespaces, with a root directory of the sandbox's own.
     pub full: bool,
+    /// Protected paths that could not be seen, and such that stayed as they are.
+    pub hidden: Vec<PathBuf>,
+    pub kept: Vec<PathBuf>,
 }
 
 /// Something that a program was probably refused.
@@ -120,20 +124,8 @@ const SIGNS: &[(&str, Sign)] = &[
     ("ENOENT", Sign::Absent),
 ];
 
-/// Parts of a workspace that stay as they are, in the full tiers.
-const KEPT: &[&str] = &[
-    ".git/hooks",
-    ".git/config",
-    ".vscode",
-    ".idea",
-    ".claude",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".mcp.json",
-    ".portcullis.toml",
-    ".envrc",
-];
+/// Parts of a repository that stay as they are, in the full tiers.
+const KEPT: &[&str] = &[".git/hooks", ".git/config"];
 
 /// Words of programs that were about to write.
 const WRITING: &[&str] = &[
@@ -241,6 +233,12 @@ impl Scene {
 
     fn file(&self, path: &Path, sign: Sign, writes: bool) -> Option<Denial> {
         let shown = path.display();
+        if within(&self.hidden, path) && sign != Sign::Absent {
+            return Some(protected(format!("protected path: {shown}")));
+        }
+        if within(&self.kept, path) && sign != Sign::Absent {
+            return Some(protected(format!("change of a protected path: {shown}")));
+        }
         if let Ok(inside) = path.strip_prefix(&self.workspace) {
             if sign == Sign::Absent {
                 return None;
@@ -252,7 +250,7 @@ impl Scene {
                 });
             }
             let inside = format!("/{}/", inside.display());
-            let kept = self.full && KEPT.iter().any(|kept| inside.contains(&format!("/{kept}/")));
+            let kept = self.full && KEPT.iter().chain(ORDERS).any(|kept| inside.contains(&format!("/{kept}/")));
             return kept.then(|| Denial {
                 what: format!("change of what runs later and outside: {shown}"),
                 allow: "no profile allows it: a person makes this change".to_owned(),
@@ -289,6 +287,10 @@ impl Scene {
         let word = before.or(direct).or(after).or(quoted).map(|(_, word)| *word)?;
         Some(normalise(&self.cwd.join(word)))
     }
+}
+
+fn protected(what: String) -> Denial {
+    Denial { what, allow: "do without it; an operator can change the protected paths".to_owned() }
 }
 
 fn outside(what: &str, path: &Path, roots: &str) -> Denial {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::Tier;
+use super::cgroup::Places;
 use super::profile::Profile;
 
 /// What the running kernel offers for confinement, found out by asking it.
@@ -22,8 +23,8 @@ pub struct Kernel {
     pub namespaces: bool,
     /// mount_setattr(2), which idmapped mounts need.
     pub idmapped_mounts: bool,
-    /// A cgroup v2 hierarchy with `cgroup.kill`.
-    pub cgroup_kill: bool,
+    /// Where control groups can be made.
+    pub groups: Places,
     /// The strongest tier that these allow.
     pub strongest: Tier,
     /// The gateway's effective user is root.
@@ -70,9 +71,7 @@ impl Kernel {
                 no_new_privs: no_new_privs_available(),
                 namespaces: namespaces_available(),
                 idmapped_mounts: mount_setattr_available(),
-                cgroup_kill: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
-                    .iter()
-                    .any(|at| cgroup_can_kill(Path::new(at))),
+                groups: Places::find(),
                 strongest: Tier::Landlock,
                 root: nix::unistd::geteuid().is_root(),
             };
@@ -154,7 +153,11 @@ impl Kernel {
         let tier = self.tier(profile);
         let mut said = if tier.is_full() { Vec::new() } else { self.landlock_limitations(profile) };
         if tier.is_full() {
-            said.push("memory and disk space are watched, not held: a program that goes over its limit is ended a little late");
+            said.push(if self.groups.hold_memory() {
+                "disk space is watched, not held: a program that goes over its limit is ended a little late"
+            } else {
+                "memory and disk space are watched, not held: a program that goes over its limit is ended a little late"
+            });
             if profile.filesystem.workspace == super::profile::Reach::Write {
                 said.push(
                     "hooks and configuration can be written in repositories that are made inside, or that lie deeper in the \
@@ -168,6 +171,12 @@ impl Kernel {
         }
         if self.landlock_abi < 9 && profile.network.unix_sockets && !tier.is_full() {
             said.push("every Unix socket of the same user can be reached (Landlock before ABI 9)");
+        }
+        if !self.root && hands_out_dumps() {
+            said.push(
+                "the machine's handler of core dumps (`kernel.core_pattern`) gets those of programs: the gateway's hard limit \
+                 of core dumps is 0, which it overrides; start the gateway with 1 or more",
+            );
         }
         if profile.network.internet {
             said.push("any host and any service of this machine on TCP or UDP can be reached");
@@ -234,6 +243,13 @@ fn number(file: &str) -> Option<u64> {
     std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok())
 }
 
+/// Whether a program's core dump goes to a handler in spite of the limits that this process can set.
+fn hands_out_dumps() -> bool {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_CORE);
+    pattern.starts_with(['|', '@']) && limit.is_ok_and(|(_, hard)| hard == 0)
+}
+
 /// Looks at what the kernel says of itself; `doctor` tries.
 fn namespaces_available() -> bool {
     if nix::unistd::geteuid().is_root() {
@@ -264,13 +280,6 @@ fn has_all_users() -> bool {
     matches!((words.next(), words.next(), words.next()), (Some(Ok(0)), Some(Ok(_)), Some(Ok(n))) if n >= u64::from(u32::MAX))
 }
 
-/// `cgroup.kill` is in every cgroup v2 directory but the root (cgroups(7)).
-fn cgroup_can_kill(root: &Path) -> bool {
-    root.join("cgroup.procs").exists()
-        && std::fs::read_dir(root)
-            .is_ok_and(|entries| entries.flatten().take(64).any(|entry| entry.path().join("cgroup.kill").exists()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,7 +296,7 @@ mod tests {
             no_new_privs: true,
             namespaces: true,
             idmapped_mounts: true,
-            cgroup_kill: true,
+            groups: Places::default(),
             strongest: Tier::Full,
             root: true,
         };

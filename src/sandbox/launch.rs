@@ -17,13 +17,14 @@ use tokio::sync::oneshot;
 
 use super::capture::Capture;
 use super::denials::{self, Denial};
-use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS, PRIVATE_HOME, WORKSPACE_MOVED};
+use super::helper::{HELPER_ARGUMENT, MAX_DESCRIPTORS, PRIVATE_HOME, WARD_MOVED, WORKSPACE_MOVED};
 use super::leftovers::{self, Leftover};
 use super::plan::{Plan, fd_number};
 use super::profile::Reach;
 use super::scratch::{Cleaner, Scratch};
 use super::streams::{Ends, Stream, Streams};
-use super::wire::{Breach, Job, Limits, REPORT_MAX, Report, memory_file};
+use super::wire::{self, Breach, Job, Limits, REPORT_MAX, Report, memory_file};
+use crate::facts::path::{Ward, Wards};
 
 /// From SIGTERM to SIGKILL when a program runs out of time.
 const GRACE: Duration = Duration::from_secs(2);
@@ -35,8 +36,16 @@ const DRAIN: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Helpers that are kept waiting, each for plans of one kind.
 const MAX_HELPERS: usize = 4;
+/// How often a call is tried whose protected paths are being moved.
+const ATTEMPTS: usize = 8;
+/// The most protected paths that are kept from one program: each is a mount.
+const MOST_WARDS: usize = 1024;
 /// No program runs longer, whatever a profile says.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Said of a call where a workspace is larger than what is looked at.
+pub(crate) const NOT_ALL_KEPT: &str =
+    "the workspace is too large to look for protected paths in all of it: deep ones were open to the command";
 
 /// Runs programs confined, through helper processes that it starts when first needed and that end with it.
 #[derive(Debug)]
@@ -83,6 +92,8 @@ pub struct Outcome {
     pub denials: Vec<Denial>,
     /// What it left in the workspace for other programs to run.
     pub leftovers: Vec<Leftover>,
+    /// The workspace was too large to look for protected paths in all of it.
+    pub not_all_kept: bool,
 }
 
 /// The way a program ended.
@@ -109,6 +120,11 @@ pub enum LaunchError {
     /// The program may have run.
     #[error("the supervisor of the program went away without an answer")]
     Lost,
+    #[error(
+        "{count} protected paths would have to be kept from the program, and {MOST_WARDS} can be: protect the directories \
+         that hold them, as `DIR/**`"
+    )]
+    TooManyWards { count: usize },
     /// The caller gave up; the program and all that it started was ended.
     #[error("cancelled")]
     Cancelled,
@@ -191,12 +207,16 @@ impl Launcher {
         alive: Option<BorrowedFd<'_>>,
         ends: &dyn Fn(usize) -> io::Result<Ends>,
     ) -> Result<Outcome, LaunchError> {
-        match self.try_run(plan, program, alive, ends) {
-            // What was prepared before this call does not know a file system that was mounted since.
-            Err(LaunchError::Setup { step, .. }) if step == WORKSPACE_MOVED && self.forget_helper(plan) => {
-                self.try_run(plan, program, alive, ends)
+        let (mut attempts, mut helpers) = (0..ATTEMPTS, 0..1);
+        loop {
+            match self.try_run(plan, program, alive, ends) {
+                // What was prepared before this call does not know a file system that was mounted since.
+                Err(LaunchError::Setup { step, .. })
+                    if step == WORKSPACE_MOVED && helpers.next().is_some() && self.forget_helper(plan) => {}
+                // Something else moved it in the meantime.
+                Err(LaunchError::Setup { step, .. }) if step == WARD_MOVED && attempts.next().is_some() => {}
+                other => return other,
             }
-            other => other,
         }
     }
 
@@ -215,7 +235,11 @@ impl Launcher {
                 Scratch::new(plan.scratch_base()).map_err(|e| LaunchError::setup("make the scratch directory", &e))?,
             ),
         };
-        let job = job(plan, program, scratch.as_ref());
+        let wards = plan.wards();
+        if wards.all.len() > MOST_WARDS {
+            return Err(LaunchError::TooManyWards { count: wards.all.len() });
+        }
+        let job = job(plan, program, scratch.as_ref(), &wards);
         let file = job
             .encode()
             .map_err(io::Error::from)
@@ -245,11 +269,12 @@ impl Launcher {
         let (end, left_behind) = end_of(report, &job)?;
         let denials = match end {
             End::Exited(0) => Vec::new(),
-            _ => denials::guess(&plan.scene(), &messages(&stdout, &stderr)),
+            _ => denials::guess(&plan.scene(&wards), &messages(&stdout, &stderr)),
         };
         let elapsed = started.elapsed();
         let leftovers = if job.workspace_writable { leftovers::look(plan.workspace_dir(), begun) } else { Vec::new() };
-        Ok(Outcome { end, stdout, stderr, elapsed, left_behind, denials, leftovers })
+        let not_all_kept = wards.cut_off;
+        Ok(Outcome { end, stdout, stderr, elapsed, left_behind, denials, leftovers, not_all_kept })
     }
 
     /// Hands a job to the plan's helper, which is started, or started again, when it is not there.
@@ -326,7 +351,7 @@ impl Drop for Helper {
     }
 }
 
-fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
+fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>, wards: &Wards) -> Job {
     let profile = plan.profile();
     let relative = plan.cwd().strip_prefix(plan.workspace()).ok();
     let mut environment: Vec<String> =
@@ -347,6 +372,7 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         workspace: plan.workspace().to_string_lossy().into_owned(),
         workspace_writable: profile.filesystem.workspace == Reach::Write,
         own: plan.own().to_vec(),
+        wards: wards.all.iter().map(on_the_wire).collect(),
         limits: Limits {
             cpu_seconds: limits.cpu_seconds.map(u64::from),
             file_bytes: limits.file_bytes,
@@ -360,6 +386,10 @@ fn job(plan: &Plan, program: &Program, scratch: Option<&Scratch>) -> Job {
         linger: LINGER,
         terminal: program.streams == Streams::Terminal,
     }
+}
+
+fn on_the_wire(ward: &Ward) -> wire::Ward {
+    wire::Ward { path: ward.path.clone().into(), hold: ward.hold, device: ward.device, inode: ward.inode }
 }
 
 /// Opens the working directory: below the workspace's handle without leaving it, elsewhere without symbolic links.

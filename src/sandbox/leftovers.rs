@@ -39,8 +39,32 @@ const QUARANTINED: &str = ".quarantined";
 const SKIPPED: &[&str] = &["node_modules", "target", ".venv"];
 
 /// What editors, shells and agents take orders from.
-pub const ORDERS: &[&str] =
-    &[".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".portcullis.toml", ".envrc"];
+pub const ORDERS: &[&str] = &[
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".devcontainer",
+    ".exrc",
+    ".dir-locals.el",
+    ".claude",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".windsurf",
+    ".kiro",
+    ".roo",
+    ".continue",
+    ".opencode",
+    "opencode.json",
+    ".qwen",
+    ".amazonq",
+    ".junie",
+    ".aider.conf.yml",
+    ".mcp.json",
+    ".portcullis",
+    ".portcullis.toml",
+    ".envrc",
+];
 
 /// Variables of git's configuration that name something to run, or a file that names more: `section.name`.
 const RUNS: &[&str] = &[
@@ -78,6 +102,8 @@ pub enum Leftover {
     Hook { path: String },
     /// A hook that could not be put out of use.
     LiveHook { path: String },
+    /// A file that leads git to other hooks and configuration, which has another name now.
+    Elsewhere { path: String },
     /// Configuration of a repository that names programs.
     Configuration { path: String, variables: Vec<String> },
     /// Something that an editor, shell or agent takes orders from, and that was not there or has changed.
@@ -92,12 +118,16 @@ impl std::fmt::Display for Leftover {
             Leftover::Hook { path } => {
                 write!(f, "the command wrote the git hook {path}; it is out of use as {path}{QUARANTINED}")
             }
+            Leftover::Elsewhere { path } => write!(
+                f,
+                "the command wrote {path}, which leads git to other hooks and configuration; it is out of use as {path}{QUARANTINED}"
+            ),
             Leftover::LiveHook { path } => write!(f, "the command wrote the git hook {path}, which IS IN USE"),
             Leftover::Configuration { path, variables } => {
                 write!(f, "the command wrote {path}, which names programs for git to run: {}", variables.join(", "))
             }
             Leftover::Orders { path } => {
-                write!(f, "the command wrote {path}, from which editors, shells or agents take orders")
+                write!(f, "the command wrote {path}, from which git, editors, shells or agents take orders")
             }
             Leftover::NotAllSeen => f.write_str("the workspace is too large to look for new git hooks in all of it"),
         }
@@ -109,11 +139,6 @@ pub fn look(workspace: &File, since: SystemTime) -> Vec<Leftover> {
     let since = since.checked_sub(CLOCK).and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
     let since = since.map_or((0, 0), |at| (i64::try_from(at.as_secs()).unwrap_or(0), i64::from(at.subsec_nanos())));
     let mut search = Search { workspace, since, found: Vec::new() };
-    for name in ORDERS {
-        if search.is_fresh(name) {
-            search.found.push(Leftover::Orders { path: (*name).to_owned() });
-        }
-    }
     search.everywhere();
     search.found.truncate(MOST);
     search.found
@@ -139,7 +164,8 @@ impl Search<'_> {
             seen += 1;
             let entries = self.entries(&directory);
             let has = |name: &str| entries.iter().any(|(entry, _)| entry == name);
-            if has("HEAD") && has("objects") {
+            // The parts of a repository may lie in two directories: `commondir` leads from one to the other.
+            if has("HEAD") && (has("objects") || has("commondir")) || has("objects") && has("refs") {
                 self.repository(&directory);
                 continue;
             }
@@ -147,6 +173,8 @@ impl Search<'_> {
                 let path = below(&directory, name);
                 if name == ".git" {
                     if *is_directory { self.repository(&path) } else { self.linked(&directory, &path) }
+                } else if ORDERS.contains(&name.as_str()) {
+                    self.orders(path);
                 } else if *is_directory && !SKIPPED.contains(&name.as_str()) {
                     waiting.push_back(path);
                 }
@@ -154,10 +182,19 @@ impl Search<'_> {
         }
     }
 
+    /// A directory is as new as what it holds.
+    fn orders(&mut self, path: String) {
+        let inside = self.entries(&path);
+        if self.is_fresh(&path) || inside.iter().any(|(name, _)| self.is_fresh(&below(&path, name))) {
+            self.found.push(Leftover::Orders { path });
+        }
+    }
+
     /// A file that says where the repository is.
     fn linked(&mut self, directory: &str, file: &str) {
         let text = self.read(file).unwrap_or_default();
         let Some(named) = text.trim_end().strip_prefix("gitdir: ") else { return };
+        // One elsewhere is not the program's to write; one in the workspace is found by its shape as well.
         if self.is_fresh(file) && !named.starts_with('/') {
             let path = normalise(&Path::new("/").join(directory).join(named));
             self.repository(path.to_string_lossy().trim_start_matches('/'));
@@ -181,6 +218,44 @@ impl Search<'_> {
             for name in ["config", "config.worktree"] {
                 self.configuration(&below(&repository, name));
             }
+            self.elsewhere(&repository, None);
+        }
+        self.followed(git);
+        let worktrees = below(git, "worktrees");
+        for (name, _) in self.entries(&worktrees) {
+            self.elsewhere(&below(&worktrees, &name), Some("../.."));
+            self.configuration(&below(&below(&worktrees, &name), "config.worktree"));
+        }
+    }
+
+    /// What the configuration leads to in the workspace: hooks that are kept there, and more configuration.
+    fn followed(&mut self, git: &str) {
+        let tree = git.rsplit_once('/').map_or("", |(above, _)| above);
+        for (variable, value) in variables(&self.read(&below(git, "config")).unwrap_or_default()) {
+            let (base, hooks) = match variable.as_str() {
+                "core.hookspath" => (tree, true),
+                "include.path" | "includeif.path" => (git, false),
+                _ => continue,
+            };
+            if value.is_empty() || value.starts_with(['/', '~']) {
+                continue;
+            }
+            let path = normalise(&Path::new("/").join(base).join(value));
+            let path = path.to_string_lossy().trim_start_matches('/').to_owned();
+            if hooks {
+                self.orders(path);
+            } else if self.is_fresh(&path) {
+                self.found.push(Leftover::Orders { path });
+            }
+        }
+    }
+
+    /// A repository that has its hooks and configuration in another directory than where they belong.
+    fn elsewhere(&mut self, repository: &str, usual: Option<&str>) {
+        let path = below(repository, "commondir");
+        if self.is_fresh(&path) && self.read(&path).as_deref().map(str::trim_end) != usual {
+            let moved = self.move_away(&path).is_ok();
+            self.found.push(if moved { Leftover::Elsewhere { path } } else { Leftover::LiveHook { path } });
         }
     }
 
@@ -261,8 +336,24 @@ fn is(stat: &FileStat, kind: SFlag) -> bool {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == kind
 }
 
-/// The variables of a configuration (git-config(1)) that name something to run.
+/// The variables of a configuration that name something to run.
 fn running(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, value) in variables(text) {
+        let runs = RUNS.iter().any(|known| match known.strip_suffix('*') {
+            Some("alias.") => name.starts_with("alias.") && value.starts_with('!'),
+            Some(start) => name.starts_with(start) && name.len() > start.len(),
+            None => name == *known,
+        });
+        if runs && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The variables of a configuration (git-config(1)), as `section.name` without subsections, and their values.
+fn variables(text: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -276,15 +367,8 @@ fn running(text: &str) -> Vec<String> {
             None => line,
         };
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
-        let name = format!("{section}.{}", name.trim().to_ascii_lowercase());
-        let runs = RUNS.iter().any(|known| match known.strip_suffix('*') {
-            Some("alias.") => name.starts_with("alias.") && value.trim_start().trim_start_matches('"').starts_with('!'),
-            Some(start) => name.starts_with(start) && name.len() > start.len(),
-            None => name == *known,
-        });
-        if runs && !found.contains(&name) {
-            found.push(name);
-        }
+        let value = value.trim().trim_matches('"');
+        found.push((format!("{section}.{}", name.trim().to_ascii_lowercase()), value.to_owned()));
     }
     found
 }
@@ -360,7 +444,7 @@ mod tests {
         write(root, ".mcp.json", "{}", 0o644);
         let said = [
             "the command wrote .git/config, which names programs for git to run: core.fsmonitor, alias.x",
-            "the command wrote .mcp.json, from which editors, shells or agents take orders",
+            "the command wrote .mcp.json, from which git, editors, shells or agents take orders",
         ];
         assert_eq!(looked(root, SystemTime::now()), said);
         assert_eq!(looked(root, SystemTime::now() + Duration::from_secs(9)), Vec::<String>::new());
@@ -370,6 +454,61 @@ mod tests {
         let plain =
             "[core]\nrepositoryformatversion = 0\n[remote \"o\"]\nurl = x\nfetch = +a:b\n[branch \"m\"]\nmerge = x";
         assert_eq!(running(plain), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_leads_git_elsewhere_is_put_out_of_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let since = SystemTime::now();
+        // The workspace's own repository, led to another.
+        write(root, ".git/HEAD", "ref: refs/heads/m\n", 0o644);
+        write(root, ".git/commondir", "../evil\n", 0o644);
+        write(root, "evil/objects/x", "", 0o644);
+        write(root, "evil/refs/x", "", 0o644);
+        write(root, "evil/config", "[core]\n\tfsmonitor = touch x\n", 0o644);
+        // A worktree's, and one that is as it should be.
+        write(root, ".git/worktrees/a/commondir", "/somewhere\n", 0o644);
+        write(root, ".git/worktrees/b/commondir", "../..\n", 0o644);
+        // In two directories, neither of which looks like a repository by itself.
+        write(root, "sub/.git", "gitdir: /nowhere/e1\n", 0o644);
+        write(root, "e1/HEAD", "ref: refs/heads/m\n", 0o644);
+        write(root, "e1/commondir", "../e2\n", 0o644);
+        write(root, "e2/objects/x", "", 0o644);
+        write(root, "e2/refs/x", "", 0o644);
+        write(root, "e2/hooks/post-commit", "x", 0o755);
+        let elsewhere = |path: &str| Leftover::Elsewhere { path: path.into() }.to_string();
+        let mut expected = vec![
+            elsewhere(".git/commondir"),
+            elsewhere(".git/worktrees/a/commondir"),
+            elsewhere("e1/commondir"),
+            Leftover::Hook { path: "e2/hooks/post-commit".into() }.to_string(),
+            Leftover::Configuration { path: "evil/config".into(), variables: vec!["core.fsmonitor".into()] }
+                .to_string(),
+        ];
+        expected.sort();
+        assert_eq!(looked(root, since), expected);
+        assert!(root.join(".git/worktrees/b/commondir").exists());
+        assert!(!root.join(".git/commondir").exists() && !root.join("e1/commondir").exists());
+    }
+
+    #[test]
+    fn what_configuration_and_editors_follow_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        write(root, ".git/config", "[core]\nhooksPath = .husky\n[include]\npath = ../more\n", 0o644);
+        write(root, ".husky/pre-commit", "x", 0o755);
+        write(root, "more", "", 0o644);
+        write(root, "sub/.vscode/tasks.json", "{}", 0o644);
+        write(root, "sub/.idea/x", "{}", 0o644);
+        std::thread::sleep(Duration::from_millis(60));
+        let since = SystemTime::now();
+        assert_eq!(looked(root, since), Vec::<String>::new());
+        for name in [".husky/pre-commit", "more", "sub/.vscode/tasks.json"] {
+            fs::write(root.join(name), "changed in place").unwrap();
+        }
+        let said = |path: &str| Leftover::Orders { path: path.into() }.to_string();
+        assert_eq!(looked(root, since), [said(".husky"), said("more"), said("sub/.vscode")]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! steps stands in `helper/mod.rs` and `helper/confine.rs`.
 
 mod capture;
+mod cgroup;
 mod denials;
 mod helper;
 mod kernel;
@@ -29,6 +30,7 @@ pub use self::capture::Capture;
 pub use self::denials::Denial;
 pub use self::helper::{HELPER_ARGUMENT, helper_main};
 pub use self::kernel::{Kernel, Layer};
+pub(crate) use self::launch::NOT_ALL_KEPT;
 pub use self::launch::{Conversation, End, LaunchError, Launcher, Outcome, Program};
 pub use self::leftovers::Leftover;
 pub use self::plan::{Host, Plan, PlanError};

@@ -20,6 +20,7 @@ use super::toolchains::Toolchains;
 use super::wire::{Access, Grant, Template};
 use crate::call::Digest;
 use crate::facts::Surroundings;
+use crate::facts::path::{Hold, Resolver, Wards};
 
 /// Where `PATH` points when nothing of the gateway's own is readable inside.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
@@ -57,6 +58,8 @@ pub struct Plan {
     seccomp: bool,
     template: Arc<[u8]>,
     digest: Digest,
+    /// What knows the protected paths.
+    guard: Option<Resolver>,
 }
 
 /// What a plan takes from the gateway's own surroundings.
@@ -152,6 +155,7 @@ impl Plan {
             seccomp: kernel.seccomp,
             template: Arc::default(),
             digest: Digest::of(""),
+            guard: None,
         };
         plan.template = plan.make_template().map_err(PlanError::Template)?.into();
         plan.digest = plan.compute_digest();
@@ -174,6 +178,18 @@ impl Plan {
         self.environment.insert(name.to_owned(), value.to_owned());
         self.digest = self.compute_digest();
         true
+    }
+
+    /// Has protected paths kept from programs, in the full tiers.
+    #[must_use]
+    pub fn guarded_by(mut self, resolver: &Resolver) -> Self {
+        self.guard = Some(resolver.clone());
+        self
+    }
+
+    /// The protected paths as they are now. In the landlock tier none can be kept from programs.
+    pub(super) fn wards(&self) -> Wards {
+        self.guard.as_ref().filter(|_| self.tier.is_full()).map(Resolver::wards).unwrap_or_default()
     }
 
     pub fn profile(&self) -> &Arc<Profile> {
@@ -306,7 +322,7 @@ impl Plan {
     }
 
     /// What a failed program's messages are understood by.
-    pub(super) fn scene(&self) -> Scene {
+    pub(super) fn scene(&self, wards: &Wards) -> Scene {
         let granted = |wanted: &[Access]| -> Vec<PathBuf> {
             let grants = self.grants.iter().filter(|grant| wanted.contains(&grant.access));
             grants.map(|grant| PathBuf::from(&grant.path)).collect()
@@ -326,6 +342,8 @@ impl Plan {
             internet: self.profile.network.internet,
             trace: self.profile.process.trace,
             full: self.tier.is_full(),
+            hidden: wards.all.iter().filter(|ward| ward.hold == Hold::Hidden).map(|ward| ward.path.clone()).collect(),
+            kept: wards.all.iter().filter(|ward| ward.hold == Hold::Content).map(|ward| ward.path.clone()).collect(),
         }
     }
 

@@ -32,18 +32,23 @@ pub fn filter(openings: Openings) -> &'static [u8] {
 /// The errno that a call is answered with.
 type Answer = i32;
 
-/// When a call is refused.
+/// When a call is answered without being made: by the first of these that holds. 0 is the answer of one that was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rule(Vec<Case>);
+
+/// Holds where all conditions do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+struct Case {
     answer: Answer,
-    /// Refused when all conditions of one of these hold; always, where there is none.
-    when: Vec<Vec<Condition>>,
+    conditions: Vec<Condition>,
 }
 
-/// A condition on the lower 32 bits of an argument, which is all that the kernel looks at where we compare.
+/// A condition on 32 bits of an argument: the lower ones, which is all that the kernel looks at where we compare, but for
+/// pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Condition {
     argument: u8,
+    upper: bool,
     mask: u32,
     value: u32,
     /// Holds where masked argument and value are the same, or else where they differ.
@@ -127,17 +132,14 @@ fn search(spans: &[Span<'_>]) -> Vec<sock_filter> {
 
 /// Answers one call by its arguments.
 fn check(rule: &Rule) -> Vec<sock_filter> {
-    let refuse = answer(errno(rule.answer));
-    if rule.when.is_empty() {
-        return vec![refuse];
-    }
     let mut program = Vec::new();
-    for conditions in &rule.when {
-        let mut body = vec![refuse];
-        for condition in conditions.iter().rev() {
+    for case in &rule.0 {
+        let mut body = vec![answer(errno(case.answer))];
+        for condition in case.conditions.iter().rev() {
             let over = u8::try_from(body.len()).unwrap_or(u8::MAX);
             let (holds, fails) = if condition.same { (0, over) } else { (over, 0) };
-            let mut test = vec![load(16 + 8 * u32::from(condition.argument))];
+            let half = if condition.upper { 4 } else { 0 };
+            let mut test = vec![load(16 + 8 * u32::from(condition.argument) + half)];
             if condition.mask != u32::MAX {
                 test.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, condition.mask));
             }
@@ -146,6 +148,9 @@ fn check(rule: &Rule) -> Vec<sock_filter> {
             body = test;
         }
         program.extend(body);
+        if case.conditions.is_empty() {
+            return program;
+        }
     }
     program.push(answer(libc::SECCOMP_RET_ALLOW));
     program
@@ -305,6 +310,13 @@ fn refused(openings: Openings) -> Rules {
         rules.extend(all(libc::EPERM, SHARED));
         rules.extend(other_processes());
     }
+    if openings.private {
+        rules.extend(first_process());
+    }
+    for (call, case) in core_limit() {
+        // After what is said of other processes by the same call.
+        rules.entry(number(call)).or_default().0.push(case);
+    }
     rules.extend(old_calls());
     if !openings.trace {
         rules.extend(all(libc::EPERM, &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]));
@@ -384,18 +396,45 @@ fn set_id_bits() -> Rules {
     rules
 }
 
-/// Calls that change another process of the same user by its number: only 0, oneself, is let through.
+/// Calls that change a process by its number.
+const BY_NUMBER: [c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+/// Those that say first what kind of number it is, and the kind that means all processes of a user.
+const BY_KIND: [(c_long, u32); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+
+/// Calls that change another process of the same user: only 0, oneself, is let through.
 fn other_processes() -> Rules {
-    let first = [
-        libc::SYS_prlimit64,
-        libc::SYS_sched_setaffinity,
-        libc::SYS_sched_setscheduler,
-        libc::SYS_sched_setparam,
-        libc::SYS_sched_setattr,
-    ];
-    let second = [libc::SYS_setpriority, libc::SYS_ioprio_set];
-    let rule = |argument| move |call| refuse(call, [vec![differs(argument, 0)]]);
-    first.into_iter().map(rule(0)).chain(second.into_iter().map(rule(1))).collect()
+    by_process(|argument| differs(argument, 0))
+}
+
+/// Calls that slow the first process of the sandbox down, which watches over the others and is the same user.
+fn first_process() -> Rules {
+    by_process(|argument| equals(argument, 1))
+}
+
+fn by_process(which: impl Fn(u8) -> Condition) -> Rules {
+    let numbers = BY_NUMBER.map(|call| refuse(call, [vec![which(0)]]));
+    let kinds = BY_KIND.map(|(call, user)| refuse(call, [vec![which(1)], vec![equals(0, user)]]));
+    numbers.into_iter().chain(kinds).collect()
+}
+
+/// The limit of core dumps stays as it is, and who lowers it is told that it worked: 0 would let the machine's handler have
+/// them (core(5), `core_pattern` with a pipe), which is a program of root's, outside.
+fn core_limit() -> [(c_long, Case); 3] {
+    let resource = |argument| equals(argument, libc::RLIMIT_CORE);
+    let case = |conditions| Case { answer: 0, conditions };
+    // A null pointer only asks, and one of which either half is not null is none.
+    let [lower, upper] = [false, true].map(|upper| Condition { upper, ..differs(2, 0) });
+    [
+        (libc::SYS_setrlimit, case(vec![resource(0)])),
+        (libc::SYS_prlimit64, case(vec![resource(1), lower])),
+        (libc::SYS_prlimit64, case(vec![resource(1), upper])),
+    ]
 }
 
 /// Socket families are an allow list; so are types and protocols within them.
@@ -430,12 +469,13 @@ fn sockets(openings: Openings) -> Rules {
 }
 
 fn all(answer: Answer, calls: &[c_long]) -> Rules {
-    calls.iter().map(|call| (number(*call), Rule { answer, when: Vec::new() })).collect()
+    calls.iter().map(|call| (number(*call), Rule(vec![Case { answer, conditions: Vec::new() }]))).collect()
 }
 
 /// A call that is refused (`EPERM`) when all conditions of one list hold.
 fn refuse(call: c_long, when: impl IntoIterator<Item = Vec<Condition>>) -> (u32, Rule) {
-    (number(call), Rule { answer: libc::EPERM, when: when.into_iter().collect() })
+    let case = |conditions| Case { answer: libc::EPERM, conditions };
+    (number(call), Rule(when.into_iter().map(case).collect()))
 }
 
 fn number(call: c_long) -> u32 {
@@ -448,11 +488,11 @@ fn equals(argument: u8, value: u32) -> Condition {
 }
 
 fn differs(argument: u8, value: u32) -> Condition {
-    Condition { argument, mask: u32::MAX, value, same: false }
+    Condition { argument, upper: false, mask: u32::MAX, value, same: false }
 }
 
 fn masked(argument: u8, mask: u32, value: u32) -> Condition {
-    Condition { argument, mask, value, same: true }
+    Condition { argument, upper: false, mask, value, same: true }
 }
 
 /// All bits are set.
@@ -476,6 +516,7 @@ mod tests {
                     word = match i.k {
                         0 => number,
                         4 => architecture,
+                        k if k % 8 == 4 => u32::try_from(arguments[(k as usize - 16) / 8] >> 32).unwrap(),
                         k => u32::try_from(arguments[(k as usize - 16) / 8] & 0xffff_ffff).unwrap(),
                     }
                 }
@@ -496,11 +537,12 @@ mod tests {
             return if number > LAST_KNOWN { errno(libc::ENOSYS) } else { libc::SECCOMP_RET_ALLOW };
         };
         let holds = |c: &Condition| {
-            let word = (arguments[usize::from(c.argument)] & 0xffff_ffff) as u32;
+            let whole = arguments[usize::from(c.argument)];
+            let word = (if c.upper { whole >> 32 } else { whole & 0xffff_ffff }) as u32;
             (word & c.mask == c.value) == c.same
         };
-        let refused = rule.when.is_empty() || rule.when.iter().any(|all| all.iter().all(holds));
-        if refused { errno(rule.answer) } else { libc::SECCOMP_RET_ALLOW }
+        let case = rule.0.iter().find(|case| case.conditions.iter().all(holds));
+        case.map_or(libc::SECCOMP_RET_ALLOW, |case| errno(case.answer))
     }
 
     fn combinations() -> impl Iterator<Item = Openings> {
@@ -537,8 +579,11 @@ mod tests {
             let rules = answers(openings);
             let program = compile(&rules);
             for number in (0..600).chain([0x4000_0000, 0x4000_0029, u32::MAX]) {
-                let tried =
-                    if rules.get(&number).is_some_and(|rule| !rule.when.is_empty()) { &words[..] } else { &words[..1] };
+                let tried = if rules.get(&number).is_some_and(|rule| !rule.0[0].conditions.is_empty()) {
+                    &words[..]
+                } else {
+                    &words[..1]
+                };
                 for a in tried {
                     for b in tried {
                         for c in tried {
@@ -562,6 +607,7 @@ mod tests {
             let program = compile(&answers(openings));
             for (call, arguments, errno) in [
                 (libc::SYS_prlimit64, [77, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_setpriority, [0, 77, 0, 0, 0, 0], libc::EPERM),
                 (libc::SYS_setxattr, [0; 6], libc::EOPNOTSUPP),
                 (libc::SYS_shmget, [0; 6], libc::EPERM),
                 (libc::SYS_mq_open, [0; 6], libc::EPERM),
@@ -592,6 +638,15 @@ mod tests {
                 (libc::SYS_socket, [2, 1, 262, 0, 0, 0], libc::EPERM),
                 (libc::SYS_socket, [16, 3, 9, 0, 0, 0], libc::EPERM),
                 (libc::SYS_fchmodat, [0, 0, 0o4755, 0, 0, 0], libc::EPERM),
+                (libc::SYS_setrlimit, [4, 0x1000, 0, 0, 0, 0], 0),
+                (libc::SYS_prlimit64, [0, 4, 0x1000, 0, 0, 0], 0),
+                (libc::SYS_prlimit64, [0, 4, 1 << 32, 0, 0, 0], 0),
+                (libc::SYS_sched_setscheduler, [1, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_sched_setaffinity, [1, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_setpriority, [1, 1, 19, 0, 0, 0], libc::EPERM),
+                (libc::SYS_setpriority, [2, 0, 19, 0, 0, 0], libc::EPERM),
+                (libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], libc::EPERM),
+                (libc::SYS_ioprio_set, [1, 1, 0, 0, 0, 0], libc::EPERM),
             ] {
                 let is = run(&program, number(call), AUDIT_ARCH, arguments);
                 assert_eq!(is, super::errno(errno), "{openings:?}: call {call} with {arguments:x?}");
@@ -602,6 +657,10 @@ mod tests {
                 (libc::SYS_socketpair, [1, 0x8_0001, 0, 0, 0, 0]),
                 (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0]),
                 (libc::SYS_landlock_restrict_self, [0; 6]),
+                (libc::SYS_prlimit64, [0, 4, 0, 0x1000, 0, 0]),
+                (libc::SYS_prlimit64, [0, 7, 0x1000, 0, 0, 0]),
+                (libc::SYS_sched_setaffinity, [0; 6]),
+                (libc::SYS_setpriority, [0, 0, 5, 0, 0, 0]),
             ] {
                 let is = run(&program, number(call), AUDIT_ARCH, arguments);
                 assert_eq!(is, libc::SECCOMP_RET_ALLOW, "{openings:?}: call {call} with {arguments:x?}");

@@ -5,6 +5,7 @@
 //! environment. A template is the length of its JSON in four bytes, little-endian, the JSON, then the seccomp program as
 //! the kernel takes it; a job is JSON alone.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::FromRawFd;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Tier;
+use crate::facts::path::Hold;
 
 /// What may be done beneath a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +78,8 @@ pub struct Job {
     pub workspace_writable: bool,
     /// The gateway's own files in it, relative to it: they stay as they are, in the full tiers.
     pub own: Vec<String>,
+    /// Protected paths, which are kept from the program, in the full tiers. What holds others comes before them.
+    pub wards: Vec<Ward>,
     pub limits: Limits,
     pub timeout: Duration,
     /// From SIGTERM to SIGKILL.
@@ -84,6 +88,17 @@ pub struct Job {
     pub linger: Duration,
     /// The streams are a terminal, which becomes the program's own.
     pub terminal: bool,
+}
+
+/// A protected path, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ward {
+    /// Absolute; any bytes.
+    pub path: OsString,
+    pub hold: Hold,
+    /// What it was when it was found.
+    pub device: u64,
+    pub inode: u64,
 }
 
 /// Resource limits, as setrlimit(2) takes them.
@@ -183,6 +198,8 @@ fn new_memory_file() -> io::Result<std::fs::File> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
 
     #[test]
@@ -211,6 +228,12 @@ mod tests {
             workspace: "/ws".into(),
             workspace_writable: true,
             own: vec!["target/debug/portcullis".into()],
+            wards: vec![Ward {
+                path: OsString::from_vec(b"/ws/\xff".to_vec()),
+                hold: Hold::Hidden,
+                device: 1,
+                inode: 2,
+            }],
             limits: Limits {
                 cpu_seconds: None,
                 file_bytes: 1,

@@ -58,6 +58,37 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX written_at ON written (at);
 ",
+    "
+    CREATE TABLE hosted_session (
+        session   TEXT PRIMARY KEY,
+        workspace BLOB NOT NULL,
+        at        INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE hosted_call (
+        session TEXT NOT NULL,
+        key     TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        asked   INTEGER NOT NULL,
+        at      INTEGER NOT NULL,
+        PRIMARY KEY (session, key, call_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX hosted_session_at ON hosted_session (at);
+    CREATE INDEX hosted_call_at ON hosted_call (at);
+",
+    "
+    ALTER TABLE approval ADD COLUMN scope TEXT NOT NULL DEFAULT '{\"covers\":\"call\"}';
+    ALTER TABLE approval ADD COLUMN like_this TEXT;
+    ALTER TABLE approval ADD COLUMN frame TEXT;
+    ALTER TABLE approval ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX frames ON approval (session, frame) WHERE status = 'granted';
+    CREATE INDEX asked_at ON approval (session, created);
+    CREATE TABLE withheld (
+        session TEXT NOT NULL,
+        minute  INTEGER NOT NULL,
+        count   INTEGER NOT NULL,
+        PRIMARY KEY (session, minute)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// What a commit waits for.

@@ -1,6 +1,7 @@
 //! The state directory: who may own it, where things lie in it, and the database that outlives every process.
 
 mod database;
+mod hosted;
 mod process;
 mod sessions;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::database::DatabaseError;
 pub(crate) use self::database::{Database, Synchronous, millis, timestamp};
+pub use self::hosted::HostedCall;
 pub use self::process::{Life, Process};
 pub use self::sessions::Sessions;
 

@@ -16,7 +16,7 @@ const REMEMBERED: SignedDuration = SignedDuration::from_hours(24 * 90);
 #[derive(Debug)]
 pub struct Sessions {
     /// Counts may lag after a power cut: the sync of every call belongs to its decision record.
-    database: Database,
+    pub(super) database: Database,
 }
 
 impl Sessions {

@@ -1,6 +1,7 @@
 //! The built-in tools.
 
 pub mod files;
+pub mod hosted;
 pub mod search;
 pub mod shell;
 
@@ -25,6 +26,7 @@ pub fn all() -> Result<Registry, SetupError> {
     let launcher = Launcher::new().map_err(SetupError::Launcher)?;
     let mut registry = Registry::new();
     registry.register_all(file_tools())?;
+    registry.register_all(hosted::all())?;
     registry.register(Arc::new(shell::Bash::new(Arc::new(launcher))))?;
     Ok(registry)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::firewall::Cleared;
 use crate::registry::{Definition, Output, Sensitivity, Subject, Tool, ToolError};
-use crate::sandbox::{End, LaunchError, Launcher, Leftover, Outcome, Plan, Program, Streams};
+use crate::sandbox::{End, LaunchError, Launcher, Leftover, NOT_ALL_KEPT, Outcome, Plan, Program, Streams};
 
 /// How long a command may run when the call does not say, in seconds.
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -158,7 +158,8 @@ fn output(outcome: &Outcome) -> Output {
 /// What the record keeps of refusals and of what the command left: sentences, a guess called so.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let denials = outcome.denials.iter().map(|denial| format!("guess, from the messages: refused {}", denial.what));
-    denials.chain(outcome.leftovers.iter().map(ToString::to_string)).collect()
+    let unkept = outcome.not_all_kept.then(|| NOT_ALL_KEPT.to_owned());
+    denials.chain(outcome.leftovers.iter().map(ToString::to_string)).chain(unkept).collect()
 }
 
 fn separate(text: &mut String) {
@@ -191,7 +192,8 @@ mod tests {
         };
         let (stdout, stderr) = (keep(stdout), keep(stderr));
         let (denials, leftovers) = (Vec::new(), Vec::new());
-        Outcome { end, stdout, stderr, elapsed: Duration::ZERO, left_behind: false, denials, leftovers }
+        let (elapsed, left_behind, not_all_kept) = (Duration::ZERO, false, false);
+        Outcome { end, stdout, stderr, elapsed, left_behind, denials, leftovers, not_all_kept }
     }
 
     #[test]

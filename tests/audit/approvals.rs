@@ -20,7 +20,7 @@ fn ask(
     now: Timestamp,
 ) -> Result<Approval, ApprovalError> {
     let call = call("call-1");
-    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, paths: &[], level, operator: "olga" };
+    let ask = Ask { call: &call, digest: Digest::of(digest), verdict, paths: &[], level, operator: "olga", like: None };
     Ok(store.request(&ask, now)?.approval)
 }
 
@@ -69,8 +69,15 @@ fn asking_again_reuses_what_is_pending_and_shows_what_is_new() {
     let store = open(&place);
     let call = call("call-1");
     let request = |verdict: &Verdict, now| {
-        let ask =
-            Ask { call: &call, digest: Digest::of("d"), verdict, paths: &[], level: Level::Operator, operator: "olga" };
+        let ask = Ask {
+            call: &call,
+            digest: Digest::of("d"),
+            verdict,
+            paths: &[],
+            level: Level::Operator,
+            operator: "olga",
+            like: None,
+        };
         store.request(&ask, now).unwrap()
     };
     let first = request(&warn(), minutes(0));
@@ -160,7 +167,8 @@ fn arguments_lie_encrypted_and_only_this_directorys_key_opens_them() {
 #[test]
 fn i6_a_session_cannot_drown_its_operator() {
     let place = Place::new();
-    let store = open(&place);
+    let patient = Lifetimes { per_minute: MAX_PENDING + 1, ..Lifetimes::default() };
+    let store = Store::open(&place.state, patient).unwrap();
     for i in 0..MAX_PENDING {
         ask(&store, &i.to_string(), Level::Operator, &warn(), minutes(0)).unwrap();
     }
@@ -168,6 +176,24 @@ fn i6_a_session_cannot_drown_its_operator() {
     assert!(matches!(error, ApprovalError::TooMany { .. }), "{error}");
     assert!(ask(&store, "0", Level::Operator, &warn(), minutes(0)).is_ok(), "what is pending already is found");
     assert!(ask(&store, "one more", Level::Operator, &warn(), minutes(10)).is_ok(), "the others have lapsed");
+}
+
+#[test]
+fn i6_a_session_that_asks_too_often_is_told_and_what_was_withheld_is_counted() {
+    let place = Place::new();
+    let few = Lifetimes { per_minute: 2, ..Lifetimes::default() };
+    let store = Store::open(&place.state, few).unwrap();
+    let asks = |digest: &str, at: i64| ask(&store, digest, Level::Operator, &warn(), minutes(at));
+    for digest in ["a", "b"] {
+        asks(digest, 100).unwrap();
+    }
+    for digest in ["c", "d", "c"] {
+        assert!(matches!(asks(digest, 100), Err(ApprovalError::TooOften { most: 2, .. })), "{digest}");
+    }
+    assert_eq!(asks("a", 100).unwrap().digest, Digest::of("a"), "what is pending already is found");
+    assert_eq!(store.withheld(minutes(101)).unwrap(), [("session".to_owned(), 3)]);
+    asks("c", 102).unwrap();
+    assert_eq!(store.withheld(minutes(200)).unwrap(), [], "what was withheld is told for an hour");
 }
 
 fn grant_in(store: &Store) -> Grant {
@@ -223,6 +249,7 @@ fn child_takes_a_step_and_dies() {
         paths: &[],
         level: Level::Operator,
         operator: "olga",
+        like: None,
     };
     match step.as_str() {
         "request" => drop(store.request(&ask, now).unwrap()),

@@ -77,6 +77,7 @@ fn a_call_is_shown_with_its_approval_and_its_outcome() {
             by: None,
             reason: None,
             findings: vec!["test.ask".into()],
+            scope: None,
         })
     };
     let with = |event: Event, grant: Option<&str>, pending: Option<&str>| {

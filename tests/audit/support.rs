@@ -93,6 +93,7 @@ pub fn decided(id: &str, effective: Decision) -> Event {
         facts: Some(facts),
         verdict,
         effective,
+        workspace: None,
         hashes: Hashes { policies: Some(Digest::of("policies")), ..Hashes::default() },
         deferred: false,
         grant: None,

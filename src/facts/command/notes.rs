@@ -110,6 +110,13 @@ impl Notes {
         self.paths.push(PathUse { path, access, span: Some(span) });
     }
 
+    /// The next site has names of files that nothing quotes.
+    pub fn splits(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.splits();
+        }
+    }
+
     /// How much was found so far, kept or not.
     pub fn found(&self) -> usize {
         self.seen.len()

@@ -39,6 +39,8 @@ pub struct Site {
     pub through: Vec<usize>,
     pub effects: Vec<SiteEffect>,
     pub paths: Vec<SitePath>,
+    /// Its patterns are not quoted where they are used: names of files with blanks in them become several words.
+    pub splits: bool,
 }
 
 /// What the first word of a site turned out to be.
@@ -163,11 +165,15 @@ pub(crate) struct Recorder {
     writes: Vec<Opened>,
     /// The sites at hand, innermost last.
     open: Vec<usize>,
+    /// The next site splits names.
+    splits: bool,
 }
 
 impl Recorder {
     pub fn enter(&mut self, words: Vec<Text>, cwd: Vec<Text>, span: Span) {
         let index = self.sites.len();
+        let outer = self.at_hand().is_some_and(|site| site.splits);
+        let splits = std::mem::take(&mut self.splits) || outer;
         self.sites.push(Site {
             words,
             kind: SiteKind::Program,
@@ -176,6 +182,7 @@ impl Recorder {
             through: self.open.clone(),
             effects: Vec::new(),
             paths: Vec::new(),
+            splits,
         });
         self.open.push(index);
     }
@@ -187,6 +194,10 @@ impl Recorder {
     fn at_hand(&mut self) -> Option<&mut Site> {
         let index = *self.open.last()?;
         self.sites.get_mut(index)
+    }
+
+    pub fn splits(&mut self) {
+        self.splits = true;
     }
 
     pub fn kind(&mut self, kind: SiteKind) {

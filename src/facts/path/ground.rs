@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, ResolveFlag};
@@ -11,6 +12,7 @@ use nix::sys::stat::{FileStat, Mode};
 use super::kernel::{Identity, Kind, locate_at, open_at, real_path, stat};
 use super::listing::Listing;
 use super::mounts::Bases;
+use super::wards::Memory;
 use super::{Access, Protected, Protection};
 use crate::facts::{Scope, Surroundings};
 
@@ -57,6 +59,8 @@ pub(super) struct Ground {
     /// Directories outside `.git` that a `.git` file makes a repository of.
     git_directories: Vec<PathBuf>,
     pub protection: Protection,
+    /// What the last walk for wards has seen.
+    pub(super) memory: Mutex<Memory>,
 }
 
 /// The answer about a file with several names.
@@ -110,11 +114,17 @@ impl Ground {
             workspace,
             slash,
             protection,
+            memory: Mutex::default(),
         })
     }
 
     pub fn workspace(&self) -> &Root {
         &self.workspace
+    }
+
+    /// The directories that programs may reach: the workspace and the extra roots.
+    pub(super) fn reachable(&self) -> impl Iterator<Item = &Root> {
+        std::iter::once(&self.workspace).chain(&self.roots)
     }
 
     pub fn slash(&self) -> &Root {
@@ -135,7 +145,12 @@ impl Ground {
     }
 
     pub fn is_gateway(&self, stat: &FileStat) -> bool {
-        self.gateway.contains(&Identity::of(stat))
+        self.is_own(Identity::of(stat))
+    }
+
+    /// Whether a file or directory is the gateway's.
+    pub(super) fn is_own(&self, identity: Identity) -> bool {
+        self.gateway.contains(&identity)
     }
 
     /// The names that what is at `landing` has in the gateway's own places, the home directory and the workspace, where a
@@ -175,7 +190,10 @@ impl Ground {
             let inner = path.strip_prefix(directory).ok()?;
             self.protection.find(&Path::new(".git").join(inner), access)
         });
-        self.protection.find(relative, access).into_iter().chain(as_git).max_by_key(|found| found.action)
+        // A rule about an absolute path holds inside the roots as well.
+        let absolute = self.protection.find_absolute(path, access);
+        let found = self.protection.find(relative, access).into_iter().chain(as_git).chain(absolute);
+        found.max_by_key(|found| found.action)
     }
 
     /// Looks for every protected file in the workspace and the home directory, and every file of the gateway.

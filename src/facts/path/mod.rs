@@ -13,6 +13,7 @@ mod predict;
 mod protection;
 mod resolver;
 mod walk;
+mod wards;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ pub use self::kernel::Kind;
 pub use self::protection::{Guarded, ProtectedRule, Protection, ProtectionError, standard_rules};
 pub use self::resolver::Resolver;
 pub use self::walk::{Entry, Opened, Walk};
+pub use self::wards::{Hold, Ward, Wards};
 use crate::facts::Scope;
 
 /// What [`PathFact::argument`] says of a path inside a command.

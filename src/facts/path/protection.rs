@@ -13,7 +13,8 @@ use super::{Access, Protected, ProtectedAction};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProtectedRule {
-    /// Matched without regard to case, at any depth unless it starts with `/`. `x/**` covers `x` itself as well.
+    /// Matched without regard to case, at any depth below the workspace or another root. One that starts with `/` is
+    /// matched with the whole path. `x/**` covers `x` itself as well.
     pub glob: String,
     pub action: ProtectedAction,
     #[serde(default)]
@@ -83,13 +84,23 @@ impl Protection {
 
     /// The rule that a path falls under for an access: a path relative to a root, or an absolute one.
     pub fn find(&self, path: &Path, access: Access) -> Option<Protected> {
+        self.find_among(path, access, |_| true)
+    }
+
+    /// The same among the rules with an absolute glob alone.
+    pub fn find_absolute(&self, path: &Path, access: Access) -> Option<Protected> {
+        self.find_among(path, access, |rule| rule.glob.starts_with('/'))
+    }
+
+    fn find_among(&self, path: &Path, access: Access, among: impl Fn(&ProtectedRule) -> bool) -> Option<Protected> {
         let folded = fold(path);
         let mut found: Option<&ProtectedRule> = None;
         for index in self.globs.matches(folded.as_ref()) {
             let Some((rule, except)) = self.owners.get(index).and_then(|owner| self.rules.get(*owner)) else {
                 continue;
             };
-            if rule.on.covers(access)
+            if among(rule)
+                && rule.on.covers(access)
                 && !except.is_match(folded.as_ref())
                 && found.is_none_or(|before| before.action < rule.action)
             {
@@ -167,7 +178,53 @@ const STANDARD: &[Group] = &[
     (
         Guarded::Change,
         ProtectedAction::Ask,
-        &[".claude/**", ".cursor/**", ".mcp.json", ".vscode/**", ".codex/**", ".gemini/**", ".idea/**"],
+        &[
+            ".claude/**",
+            ".cursor/**",
+            ".mcp.json",
+            ".vscode/**",
+            ".codex/**",
+            ".gemini/**",
+            ".idea/**",
+            ".zed/**",
+            ".dir-locals.el",
+            ".windsurf/**",
+            ".kiro/**",
+            ".roo/**",
+            ".continue/**",
+            ".opencode/**",
+            "opencode.json",
+            ".qwen/**",
+            ".amazonq/**",
+            ".junie/**",
+            ".aider.conf.yml",
+        ],
+        &[],
+    ),
+    // What puts the gateway in front of them: their hooks, and the switches that turn hooks off.
+    (
+        Guarded::Change,
+        ProtectedAction::Deny,
+        &[
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".claude/hooks/**",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+            ".gemini/settings.json",
+            ".cursor/hooks.json",
+            ".copilot/hooks/**",
+            ".copilot/config.json",
+            ".github/hooks/**",
+            ".opencode/plugin/**",
+            ".opencode/plugins/**",
+            ".config/opencode/**",
+            ".windsurf/hooks.json",
+            ".codeium/windsurf/hooks.json",
+            ".clinerules/hooks/**",
+            "Documents/Cline/Hooks/**",
+            ".openhands/hooks.json",
+        ],
         &[],
     ),
     // What tells agents what to do.
@@ -299,7 +356,11 @@ mod tests {
             ("/home/alice/.ssh/id_rsa.pub", Read, Some(Deny)),
             (".mcp.json", Read, None),
             (".mcp.json", Write, Some(Ask)),
-            (".claude/settings.json", Write, Some(Ask)),
+            (".claude/settings.json", Write, Some(Deny)),
+            ("app/.claude/settings.local.json", Delete, Some(Deny)),
+            (".claude/commands/x.md", Write, Some(Ask)),
+            (".opencode/plugins/portcullis.js", Delete, Some(Deny)),
+            (".claude/settings.json", Read, None),
             ("src/.portcullis.toml", Write, Some(Deny)),
             ("src/key.rs", Write, None),
         ] {

@@ -16,7 +16,7 @@ use super::handle::{Found, Handle, Place};
 use super::kernel::{Identity, Kind, open_at, real_path, stat};
 use super::name::{Name, Problem};
 use super::predict::{Loop, predict};
-use super::{Access, COMMAND, PathFact, Protection};
+use super::{Access, COMMAND, PathFact, Protection, Wards};
 use crate::facts::surroundings::normalise;
 use crate::facts::{Scope, Surroundings};
 
@@ -81,6 +81,11 @@ impl Resolver {
     /// The workspace's real path.
     pub fn workspace(&self) -> &Path {
         &self.ground.workspace().path
+    }
+
+    /// Looks for what is to be kept from programs in the workspace and the extra roots.
+    pub fn wards(&self) -> Wards {
+        self.ground.wards()
     }
 
     /// Looks up a tool's argument. The handle is of what was judged; there is none where the path cannot be used.

@@ -17,7 +17,7 @@ macro_rules! files {
     };
 }
 
-const ASK: &[(&str, &str)] = files!["ask/tools.cedar", "ask/modes.cedar", "ask/effects.cedar"];
+const ASK: &[(&str, &str)] = files!["ask/tools.cedar", "ask/modes.cedar", "ask/effects.cedar", "ask/hooks.cedar"];
 const STRICT: &[(&str, &str)] = files!["strict/tools.cedar"];
 
 impl PolicyFiles {

@@ -78,7 +78,7 @@ impl<'c> Yard<'c> {
         }
         fs::create_dir(self.base.join("w"))?;
         fs::write(self.base.join("driver.sh"), include_str!("driver.sh"))?;
-        for name in ["scripts", "log", "mark"] {
+        for name in ["scripts", "log", "mark", "turn"] {
             fs::write(self.base.join(name), "")?;
         }
         let bin = self.base.join("bin");
@@ -218,7 +218,7 @@ impl<'c> Yard<'c> {
 }
 
 /// What a yard itself has.
-const OWN: &[&str] = &["bin", "driver.sh", "log", "mark", "scripts", "w"];
+const OWN: &[&str] = &["bin", "driver.sh", "log", "mark", "scripts", "turn", "w"];
 
 /// The time of files that nobody wrote to, and of directories in which nothing was made.
 fn before() -> SystemTime {

@@ -54,9 +54,9 @@ fn covers(site: &Site, started: &Started) -> bool {
         // What a program is called by is not what it is: only the last part of the path counts.
         Some(known) => known.rsplit('/').next() == Some(name),
         // A name that is open may bring arguments along.
-        None => return at(site, started) && words(&site.words, &started.argv),
+        None => return at(site, started) && words(&site.words, &started.argv, site.splits),
     };
-    named && at(site, started) && words(rest, arguments)
+    named && at(site, started) && words(rest, arguments, site.splits)
 }
 
 fn at(site: &Site, started: &Started) -> bool {
@@ -67,19 +67,24 @@ fn at(site: &Site, started: &Started) -> bool {
 fn is_at(text: &Text, path: &str) -> bool {
     match text.known() {
         Some(known) => known.is_empty() || known == path,
-        None => element_match(&pieces(text), &path.chars().collect::<Vec<_>>()),
+        // An unknown last part may be none.
+        None => {
+            let pieces = pieces(text);
+            let is = |path: &str| element_match(&pieces, &path.chars().collect::<Vec<_>>());
+            *path == text.to_string() || is(path) || is(&format!("{path}/"))
+        }
     }
 }
 
-/// Whether the words can become these arguments.
-fn words(words: &[Text], argv: &[String]) -> bool {
+/// Whether the words can become these arguments; where names of files are split, a pattern can become any number.
+fn words(words: &[Text], argv: &[String], splits: bool) -> bool {
     // The numbers of arguments that the words so far can have become.
     let mut taken = vec![false; argv.len() + 1];
     taken[0] = true;
     for word in words {
         let mut next = vec![false; argv.len() + 1];
         for at in (0..=argv.len()).filter(|at| taken[*at]) {
-            arguments(word, &argv[at..], &mut next[at..]);
+            arguments(word, &argv[at..], &mut next[at..], splits);
         }
         taken = next;
     }
@@ -87,7 +92,7 @@ fn words(words: &[Text], argv: &[String]) -> bool {
 }
 
 /// Marks how many of these arguments one word can become.
-fn arguments(word: &Text, argv: &[String], counts: &mut [bool]) {
+fn arguments(word: &Text, argv: &[String], counts: &mut [bool], splits: bool) {
     if let Some(known) = word.known() {
         let is = |argument: &String| argument == known || is_descriptor(argument) && is_descriptor(known);
         if argv.first().is_some_and(is) {
@@ -95,7 +100,7 @@ fn arguments(word: &Text, argv: &[String], counts: &mut [bool]) {
         }
         return;
     }
-    let pieces = pieces(word);
+    let mut pieces = pieces(word);
     if !word.has_unknown() {
         // A pattern that no file matches stays as it is; otherwise it becomes the names of files, one or more.
         if argv.first().is_some_and(|first| *first == word.to_string()) {
@@ -103,7 +108,10 @@ fn arguments(word: &Text, argv: &[String], counts: &mut [bool]) {
         }
         let names = argv.iter().take_while(|name| element_match(&pieces, &name.chars().collect::<Vec<_>>())).count();
         counts[1..=names].fill(true);
-        return;
+        if !splits {
+            return;
+        }
+        pieces.iter_mut().filter(|piece| **piece == Piece::Many).for_each(|piece| *piece = Piece::Any);
     }
     if pieces.iter().all(|piece| *piece == Piece::Any) {
         counts.fill(true);
@@ -228,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_words_can_countsis_covered() {
+    fn what_the_words_can_become_is_covered() {
         for (script, argv) in [
             ("pa b c", &["pa", "b", "c"][..]),
             ("pa *.txt c", &["pa", "a.txt", "b.txt", "c"]),
@@ -244,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_cannot_countsis_not() {
+    fn what_they_cannot_become_is_not() {
         for (script, argv) in [
             ("pa b", &["pa", "c"][..]),
             ("pa b", &["pa"]),

@@ -2,17 +2,19 @@
 base=$1 number=$2
 PATH=$base/bin
 FUNCNEST=6
-LC_ALL=C
+LC_ALL=C.UTF-8
 BASH_ARGV0=bash
 unset -v OLDPWD
-export PATH HOME
+# Of whom the home is, as the guard takes it.
+USER=h LOGNAME=h
+export PATH HOME USER LOGNAME
 exec 8<"$base/scripts" </dev/null >/dev/null 2>&1
-# Ends everything where no script began and no program started for a while. Nothing of it shows in `$!`.
+# Ends everything where no script began for a while. Nothing of it shows in `$!`.
 (
   {
     exec 9<> <(:)
     : >"$base/mark"
-    while IFS= read -r -t 10 -u 9; [[ $base/log -nt $base/mark ]]; do : >"$base/mark"; done
+    while IFS= read -r -t 3 -u 9; [[ $base/turn -nt $base/mark ]]; do : >"$base/mark"; done
     kill -9 $$
   } &
 )
@@ -21,6 +23,7 @@ while IFS= read -r -d '' script <&8; do
   HOME=$base/w/$number/d/h
   unset -v OLDPWD
   printf 'S\0%d\0' "$number" >>"$base/log"
+  : >"$base/turn"
   # The substitution ends when nothing that the script started holds its pipe any more.
   : "$(
     exec 7>&1 >/dev/null 8<&-

@@ -8,6 +8,9 @@ use crate::fuzzing::random::Random;
 /// One in so many scripts is a line of a corpus.
 const CORPUS: u64 = 25;
 
+/// A prime that divides no number of cells.
+const STRIDE: u64 = 1_000_003;
+
 /// What a script was made of, for the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
@@ -37,8 +40,9 @@ impl Generator<'_> {
             let script = if random.once_in(3) { filled(&line, &mut random) } else { line };
             return (Cell::Corpus, script);
         }
-        let number =
-            usize::try_from(self.seed.wrapping_mul(7919).wrapping_add(number - number / CORPUS)).unwrap_or(0) % cells();
+        // Each cell comes once before any comes again, and neighbours have little in common.
+        let turn = self.seed.wrapping_mul(7919).wrapping_add(number - number / CORPUS) % cells() as u64;
+        let number = usize::try_from(turn.wrapping_mul(STRIDE) % cells() as u64).unwrap_or(0);
         // The lists' lengths may have divisors in common: count like a clock.
         let (construct, rest) = (number % CONSTRUCTS.len(), number / CONSTRUCTS.len());
         let (position, quoting) = (rest % POSITIONS.len(), rest / POSITIONS.len());

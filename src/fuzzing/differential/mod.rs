@@ -189,11 +189,12 @@ fn small(guard: &Guard, yard: &Yard<'_>, finding: Finding) -> io::Result<Finding
     let Finding { script, mut uncovered, from } = finding;
     let mut failing = |scripts: &[String]| match judged(guard, yard, scripts) {
         Ok(outcomes) => {
-            let at = outcomes.iter().position(|(_, outcome)| {
+            let at = outcomes.iter().position(|(seen, outcome)| {
                 let lacks = &outcome.uncovered;
                 // The same program, or a file again: otherwise it drifts from one finding to another.
                 let same = uncovered.first().is_none_or(|before| lacks.iter().any(|lack| kind(lack) == kind(before)));
-                !lacks.is_empty() && !outcome.unresolved && same
+                // One that does not end takes as long as it may, each time.
+                !lacks.is_empty() && !outcome.unresolved && same && !seen.hung
             })?;
             uncovered = outcomes[at].1.uncovered.clone();
             Some(at)

@@ -11,6 +11,7 @@ use super::memory_files::MemoryFiles;
 use super::stage::{Private, Stage};
 use super::{Failure, layers, namespaces, privileges, step};
 use crate::sandbox::Tier;
+use crate::sandbox::cgroup::Group;
 use crate::sandbox::wire::{Job, Template};
 
 /// The program's standard streams; /dev/null where there is no input.
@@ -36,6 +37,7 @@ pub struct Ready {
     pub memory_files: Option<MemoryFiles>,
     /// The workspace, in the full tiers.
     pub workspace: Option<OwnedFd>,
+    pub group: Group,
 }
 
 /// Everything that needs neither the job nor, later, a call that the filter refuses: before there is a job, where the
@@ -63,11 +65,11 @@ pub fn confine(
 ) -> Result<Ready, Failure> {
     connect(streams)?;
     let Stage { layers, memory_files, private } = stage;
-    let Some(Private { identity, root, filter }) = private else {
+    let Some(Private { identity, root, filter, group }) = private else {
         let cwd = places.cwd.take().ok_or(Failure::new("enter the working directory", Errno::EBADF))?;
         let layers = layers.admit(template, job, &places)?;
         layers::restrict(layers.outer, "landlock")?;
-        return Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: None });
+        return Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: None, group: Group::default() });
     };
     own_session()?;
     places.workspace = root.complete(job, &places.workspace, &identity)?;
@@ -77,7 +79,7 @@ pub fn confine(
     namespaces::die_with_parent()?;
     layers::restrict(layers.outer, "landlock")?;
     let memory_files = if template.seccomp { filter_calls(filter, template.tier != Tier::Full)? } else { None };
-    Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: Some(places.workspace) })
+    Ok(Ready { inner: layers.inner, cwd, memory_files, workspace: Some(places.workspace), group })
 }
 
 /// Gives up every privilege, for good.

@@ -26,6 +26,7 @@ mod protect;
 mod root;
 mod stage;
 mod supervise;
+mod wards;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -34,6 +35,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 
 use self::stage::Stage;
+use super::cgroup::Places;
 use super::wire::{Job, REPORT_MAX, Report, Template};
 
 /// The first argument that turns this executable into the helper.
@@ -44,6 +46,9 @@ pub(super) const PRIVATE_HOME: &str = "/home/agent";
 
 /// The step that fails where a supervisor does not find the workspace in the file systems that it knows.
 pub(super) const WORKSPACE_MOVED: &str = "find the workspace";
+
+/// The step that fails where a protected path is not where it was found.
+pub(super) const WARD_MOVED: &str = "find a protected path again";
 
 /// The most descriptors that come with a job.
 pub(super) const MAX_DESCRIPTORS: usize = 8;
@@ -64,13 +69,15 @@ pub fn helper_main() -> std::process::ExitCode {
 fn wait_for_jobs() -> Result<(), Errno> {
     prepare()?;
     let Some((template, filter)) = receive_template()? else { return Ok(()) };
+    let groups = if template.tier.is_full() { Places::find() } else { Places::default() };
+    groups.sweep();
     loop {
         let (taken, take) = io::pipe().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
         // SAFETY: this process has one thread, so the child may do whatever it likes.
         match unsafe { libc::fork() } {
             0 => {
                 drop(taken);
-                take_one_job(&template, &filter, take)
+                take_one_job(&template, &filter, &groups, take)
             }
             // Too many processes for now: the next job waits in the socket.
             -1 => std::thread::sleep(Duration::from_millis(10)),
@@ -97,9 +104,9 @@ fn has_taken(mut taken: io::PipeReader) -> bool {
 }
 
 /// A supervisor's life: one job. Never returns.
-fn take_one_job(template: &Template, filter: &[u8], mut take: io::PipeWriter) -> ! {
+fn take_one_job(template: &Template, filter: &[u8], groups: &Places, mut take: io::PipeWriter) -> ! {
     // What went wrong is told to who sends the job.
-    let stage = Stage::prepare(template, filter);
+    let stage = Stage::prepare(template, filter, groups);
     if let Ok(Some(descriptors)) = receive(0) {
         // Without the helper there is nobody to tell.
         let _ = take.write_all(&[1]);
@@ -115,6 +122,7 @@ fn take_one_job(template: &Template, filter: &[u8], mut take: io::PipeWriter) ->
 fn prepare() -> Result<(), Errno> {
     // A wish, not a layer: when memory runs out, it is a sandbox that should go, not the gateway.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+    limit_core_dumps()?;
     nix::unistd::chdir("/")?;
     // SAFETY: these calls take numbers alone. Descriptors from 3 on belong to nobody here: the gateway passes none.
     unsafe {
@@ -124,6 +132,16 @@ fn prepare() -> Result<(), Errno> {
         Errno::result(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
     }
     Ok(())
+}
+
+/// With a limit of 0 a dump would still go to a handler of the machine's (core(5)): 1 stops it, and is too little for a file.
+/// Where the limit is 0 already, only root can raise it; then [`super::kernel::Kernel::limitations`] tells. The filter keeps
+/// programs from changing it.
+fn limit_core_dumps() -> Result<(), Errno> {
+    match nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 1, 1) {
+        Err(Errno::EPERM) => Ok(()),
+        other => other,
+    }
 }
 
 /// A job's descriptors, in the order in which they are sent.

@@ -54,11 +54,15 @@ fn free(at: &OwnedFd) -> Option<u64> {
     fs.blocks_free().checked_mul(u64::try_from(fs.block_size()).ok()?)
 }
 
-/// What files in the private directories take.
+/// What files in the private directories take, empty ones too.
 fn in_memory_files() -> u64 {
+    /// About what the kernel needs for a file and its name.
+    const FILE: u64 = 1024;
     let used = |path: &&str| {
         let fs = statfs(Path::new(path)).ok()?;
-        (fs.blocks() - fs.blocks_free()).checked_mul(u64::try_from(fs.block_size()).ok()?)
+        let files = fs.files().saturating_sub(fs.files_free()).saturating_mul(FILE);
+        let blocks = fs.blocks().saturating_sub(fs.blocks_free());
+        Some(blocks.saturating_mul(u64::try_from(fs.block_size()).ok()?).saturating_add(files))
     };
     PRIVATE.iter().chain([&PRIVATE_HOME]).filter_map(used).sum()
 }

@@ -1,6 +1,6 @@
 //! The mount calls, each with a name for the step that it is.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,6 +23,7 @@ const OPEN_TREE_CLOEXEC: u32 = 0o2_000_000;
 const AT_EMPTY_PATH: u32 = 0x1000;
 const AT_RECURSIVE: u32 = 0x8000;
 const MOVE_FROM_EMPTY_PATH: u32 = 0x4;
+const MOVE_TO_EMPTY_PATH: u32 = 0x40;
 
 /// As the kernel reads it.
 #[repr(C)]
@@ -67,20 +68,32 @@ fn change(tree: &impl AsFd, attributes: u64, owners: Option<&OwnedFd>, flags: u3
 
 /// Attaches a mount at a path.
 pub fn attach(tree: &impl AsFd, at: &Path) -> Result<(), Failure> {
-    let failed = |errno| Failure::new(format!("attach {}", at.display()), errno);
-    let path = CString::new(at.as_os_str().as_bytes()).map_err(|_| failed(Errno::EINVAL))?;
+    let path = CString::new(at.as_os_str().as_bytes());
+    let path = path.map_err(|_| Failure::new(format!("attach {}", at.display()), Errno::EINVAL))?;
+    move_to(tree, libc::AT_FDCWD, &path, 0, at)
+}
+
+/// Copies a mount, sets its attributes, and attaches it over what a handle names, wherever that is by now.
+pub fn bind_over(of: &impl AsFd, over: &impl AsFd, at: &Path, attributes: u64) -> Result<(), Failure> {
+    let name = at.to_string_lossy();
+    let tree = copy(of, true, &name)?;
+    set(&tree, attributes, None, &name)?;
+    move_to(&tree, over.as_fd().as_raw_fd(), c"", MOVE_TO_EMPTY_PATH, at)
+}
+
+fn move_to(tree: &impl AsFd, to: RawFd, path: &CStr, flags: u32, at: &Path) -> Result<(), Failure> {
     // SAFETY: both paths are C strings that outlive the call.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             tree.as_fd().as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_FDCWD,
+            to,
             path.as_ptr(),
-            MOVE_FROM_EMPTY_PATH,
+            MOVE_FROM_EMPTY_PATH | flags,
         )
     };
-    done(answer).map_err(failed)
+    done(answer).map_err(|errno| Failure::new(format!("attach {}", at.display()), errno))
 }
 
 /// Makes a directory a read-only mount of its own; what is mounted below it stays as it is.

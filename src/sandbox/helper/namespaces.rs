@@ -9,6 +9,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{Failure, step};
 use crate::sandbox::Tier;
+use crate::sandbox::cgroup::{Group, Places};
 use crate::sandbox::wire::Template;
 
 /// The first of the users that programs are: above all that people, services and containers are given (systemd's
@@ -25,9 +26,32 @@ pub struct Identity {
     pub owners: Option<OwnedFd>,
 }
 
+/// A process that is the first of its namespaces.
+pub struct First {
+    pub identity: Identity,
+    /// For the program that it starts.
+    pub group: Group,
+}
+
 /// Puts this process into namespaces of its own and goes on as the first process in them; the process that called waits
 /// for that one, and ends with it.
-pub fn enter(template: &Template) -> Result<Identity, Failure> {
+pub fn enter(template: &Template, groups: &Places) -> Result<First, Failure> {
+    let group = groups.make();
+    match fork_first(template) {
+        Ok((identity, None)) => {
+            die_with_parent()?;
+            Ok(First { identity, group })
+        }
+        Ok((_, Some(first))) => wait_for(first, group),
+        Err(failure) => {
+            group.remains().remove();
+            Err(failure)
+        }
+    }
+}
+
+/// In the first process there is nobody to wait for.
+fn fork_first(template: &Template) -> Result<(Identity, Option<pid_t>), Failure> {
     let identity = if template.tier == Tier::Full { fresh_user(template)? } else { same_user()? };
     let mut flags = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
@@ -42,12 +66,8 @@ pub fn enter(template: &Template) -> Result<Identity, Failure> {
         loopback_up()?;
     }
     // SAFETY: this process has one thread, so the child may do whatever it likes.
-    match step("fork the first process", unsafe { libc::fork() })? {
-        0 => {}
-        first => wait_for(first),
-    }
-    die_with_parent()?;
-    Ok(identity)
+    let first = step("fork the first process", unsafe { libc::fork() })?;
+    Ok((identity, (first != 0).then_some(first)))
 }
 
 /// The kernel kills this process when its parent ends. To be set again after every change of user.
@@ -56,13 +76,24 @@ pub fn die_with_parent() -> Result<(), Failure> {
     step("set the death signal", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
 }
 
-fn wait_for(first: pid_t) -> ! {
-    // SAFETY: nothing of this process's is used any more; it only waits, for a child that nobody else reaps.
+fn wait_for(first: pid_t, group: Group) -> ! {
+    let remains = group.remains();
+    // SAFETY: numbers alone; nothing that is closed here is used any more.
     unsafe {
-        libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32);
+        let mut from = 0;
+        for kept in remains.descriptors() {
+            if kept > from {
+                libc::syscall(libc::SYS_close_range, from, kept - 1, 0u32);
+            }
+            from = kept + 1;
+        }
+        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0u32);
+        // A child that nobody else reaps.
         while libc::waitpid(first, std::ptr::null_mut(), 0) < 0 && Errno::last() == Errno::EINTR {}
-        libc::_exit(0)
     }
+    remains.remove();
+    // SAFETY: ends this process, without running what the helper registered for its own end.
+    unsafe { libc::_exit(0) }
 }
 
 /// A user that no other process is: no two processes of a machine have one number at a time.

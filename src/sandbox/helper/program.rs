@@ -8,6 +8,7 @@ use landlock::RulesetCreated;
 use nix::errno::Errno;
 
 use super::{Failure, layers, report, step};
+use crate::sandbox::cgroup::Group;
 use crate::sandbox::wire::{Job, Limits};
 
 /// Argument and environment vectors, made before the fork.
@@ -70,6 +71,7 @@ pub struct Start<'a> {
     pub image: &'a Image,
     pub supervisor: libc::pid_t,
     pub control: &'a OwnedFd,
+    pub group: &'a mut Group,
 }
 
 /// Room for what runs before execve(2), which calls nothing deep.
@@ -113,6 +115,7 @@ impl Start<'_> {
             }
         }
         enter(&self.cwd)?;
+        self.group.enter();
         // Where processes are counted for this sandbox alone, the number is the profile's.
         let others = if self.own_namespace { 0 } else { running() };
         limit(&self.job.limits, others)?;
@@ -138,7 +141,9 @@ fn enter(cwd: &OwnedFd) -> Result<(), Failure> {
 /// Hard limits equal the soft ones: nothing inside can raise them. A limit that is lower already stays.
 fn limit(limits: &Limits, others: u64) -> Result<(), Failure> {
     let wanted = [
-        ("core", libc::RLIMIT_CORE, Some(0)),
+        // Nothing of a sandbox goes before the machine's own work.
+        ("rtprio", libc::RLIMIT_RTPRIO, Some(0)),
+        ("nice", libc::RLIMIT_NICE, Some(0)),
         ("cpu", libc::RLIMIT_CPU, limits.cpu_seconds),
         ("fsize", libc::RLIMIT_FSIZE, Some(limits.file_bytes)),
         ("nofile", libc::RLIMIT_NOFILE, Some(limits.open_files)),

@@ -15,7 +15,7 @@ use nix::sys::stat::{fstat, fstatat};
 
 use super::mounts::{self, attribute};
 use super::namespaces::Identity;
-use super::{Failure, PRIVATE_HOME, WORKSPACE_MOVED, protect};
+use super::{Failure, PRIVATE_HOME, WORKSPACE_MOVED, protect, wards};
 use crate::sandbox::Tier;
 use crate::sandbox::wire::{Access, Grant, Job, Template};
 
@@ -93,6 +93,7 @@ impl Root {
             protect::protect(&inside, path, identity)?;
             job.own.iter().try_for_each(|name| protect::keep_own(&inside, path, name))?;
         }
+        wards::hold(&job.wards)?;
         drop((self.old, found));
         umount2(OLD, MntFlags::MNT_DETACH).map_err(|errno| Failure::new("leave the machine's root", errno))?;
         fs::remove_dir(OLD).map_err(|error| Failure::io("leave the machine's root", &error))?;

@@ -4,9 +4,10 @@ use libc::sock_filter;
 
 use super::layers::{self, Layers};
 use super::memory_files::MemoryFiles;
-use super::namespaces::{self, Identity};
+use super::namespaces::{self, First, Identity};
 use super::root::{self, Root};
 use super::{Failure, confine};
+use crate::sandbox::cgroup::{Group, Places};
 use crate::sandbox::wire::Template;
 
 /// A supervisor that only needs a job.
@@ -25,6 +26,7 @@ pub struct Private {
     pub root: Root,
     /// To be installed last: it refuses the mounts that are still to be made.
     pub filter: Vec<sock_filter>,
+    pub group: Group,
 }
 
 /// Ignores no signal but SIGPIPE and, until it has a child to wait for, SIGCHLD: whoever started the gateway may have ignored some, and programs would too. What is caught is
@@ -43,7 +45,7 @@ fn heed_signals() {
 
 impl Stage {
     /// Prepares this process. In the full tiers the process that returns is another one than that which called.
-    pub fn prepare(template: &Template, filter: &[u8]) -> Result<Self, Failure> {
+    pub fn prepare(template: &Template, filter: &[u8], groups: &Places) -> Result<Self, Failure> {
         let filter = confine::decode(filter);
         heed_signals();
         if !template.tier.is_full() {
@@ -51,9 +53,9 @@ impl Stage {
             let memory_files = confine::begin(template, filter)?;
             return Ok(Stage { layers, memory_files, private: None });
         }
-        let identity = namespaces::enter(template)?;
+        let First { identity, group } = namespaces::enter(template, groups)?;
         let root = root::build(template, &identity)?;
-        let private = Some(Private { identity, root, filter });
+        let private = Some(Private { identity, root, filter, group });
         Ok(Stage { layers: layers::build(template)?, memory_files: None, private })
     }
 }

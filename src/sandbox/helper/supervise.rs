@@ -13,6 +13,7 @@ use super::monitor::{self, Monitor};
 use super::program::{Image, Start};
 use super::stage::Stage;
 use super::{Failure, report, step};
+use crate::sandbox::cgroup::Group;
 use crate::sandbox::wire::{Breach, Job, Report, Template};
 
 /// How long the helper tries to end what a program left behind. Only what the kernel itself holds on to (a process in
@@ -37,13 +38,15 @@ pub fn run(
     let (helper, supervisor) = unsafe { (libc::getppid(), libc::getpid()) };
     let own_namespace = template.tier.is_full();
     let ready = confine(template, job, stage, streams, places)?;
-    let Ready { inner, cwd, memory_files, workspace } = ready;
-    let mut start = Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control };
+    let Ready { inner, cwd, memory_files, workspace, mut group } = ready;
+    group.limit(&job.limits).map_err(|error| Failure::io("limit the control group", &error))?;
+    let mut start =
+        Start { job, own_namespace, inner, cwd, image: &image, supervisor, control: &control, group: &mut group };
     let program = start.program()?;
     let monitor = workspace.map(|workspace| Monitor::new(&job.limits, workspace));
     let sealed = own_namespace || signals_are_scoped(helper);
     let started = Instant::now();
-    let mut watch = Watch { program, status: None, children, control, started, sealed, monitor, memory_files };
+    let mut watch = Watch { program, status: None, children, control, started, sealed, monitor, memory_files, group };
     watch.let_go_of_streams();
     watch.until_the_end(job);
     Ok(())
@@ -89,6 +92,7 @@ struct Watch {
     /// In the full tiers, where the processes of the sandbox can be told from others.
     monitor: Option<Monitor>,
     memory_files: Option<MemoryFiles>,
+    group: Group,
 }
 
 impl Watch {
@@ -134,6 +138,10 @@ impl Watch {
         let left_behind = !self.end_all();
         // A program that cannot be ended has no status: it counts as killed, and as left behind.
         let status = self.status.unwrap_or(libc::SIGKILL);
+        // A program that went on without a process that the kernel ended has ended well.
+        if breach.is_none() && status != 0 && self.group.ran_out_of_memory() {
+            breach = Some(Breach::Memory);
+        }
         report(&self.control, &Report::Ended { status, breach, left_behind });
     }
 

@@ -402,6 +402,11 @@ fn copy(walker: &mut Walker<'_>, args: &[String], moves: bool) -> Vec<Act> {
         None => None,
     };
     let mut acts = Vec::new();
+    // `.` and `..` as the last part cannot be renamed (rename(2), EBUSY), nor removed where they were copied.
+    let (stays, operands): (Vec<String>, Vec<String>) = operands
+        .into_iter()
+        .partition(|operand| moves && matches!(operand.trim_end_matches('/').rsplit('/').next(), Some("." | "..")));
+    acts.extend(walker.acts("read", &stays, false, Access::Read));
     if moves {
         acts.extend(walker.acts("delete", &operands, true, Access::Delete).into_iter().map(|mut act| {
             act.effect = "move";

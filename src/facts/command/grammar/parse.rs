@@ -65,6 +65,8 @@ pub(crate) struct Parser<'s> {
     line_start: usize,
     /// Substitutions in parentheses that are open: there `)` may follow a heredoc's delimiter.
     pub(crate) closing: usize,
+    /// How many arrays are open here.
+    pub(crate) arrays: usize,
     /// An assignment may stand here: a subscript may hold blanks.
     assignable: bool,
 }
@@ -85,6 +87,7 @@ impl<'s> Parser<'s> {
             pending: Vec::new(),
             line_start: 0,
             closing: 0,
+            arrays: 0,
             assignable: false,
         }
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::parse::{Parser, Problem, Result};
 use super::syntax::{Parameter, Part, Word};
-use crate::facts::command::words::text::ansi_c;
+use crate::facts::command::words::text::{UNKNOWN, ansi_c};
 
 /// Which quotes are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,11 @@ impl Parser<'_> {
                         part => out.push(part),
                     }
                 }
+                // Where a document in it ends, versions of bash disagree.
+                if self.text.get(open..self.pos).is_some_and(|raw| raw.contains("<<") && raw.contains('\n')) {
+                    let unknown = Parameter { operator: "?unknown", ..Parameter::default() };
+                    out.push(Part::Parameter(Rc::new(unknown)));
+                }
             }
             Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => return Err(limit),
             _ => self.pos = open + 1,
@@ -113,11 +118,26 @@ impl Parser<'_> {
 
     /// Parts up to an unquoted byte that `stop` names, or to the end of the text.
     pub(crate) fn word_until(&mut self, quoting: Quoting, stop: fn(u8) -> bool) -> Result<Word> {
+        self.word_until_with(quoting, stop, false)
+    }
+
+    fn word_until_with(&mut self, quoting: Quoting, stop: fn(u8) -> bool, ansi: bool) -> Result<Word> {
         let start = self.pos;
         let mut out = Parts { in_double: quoting != Quoting::Plain, ..Parts::default() };
         while let Some(byte) = self.peek() {
             if stop(byte) {
                 break;
+            }
+            if ansi && self.ahead("'$'") {
+                // Quotes that are text.
+                out.literal.push_str("'$'");
+                self.pos += 3;
+                continue;
+            }
+            if ansi && byte == b'$' && self.byte(1) == Some(b'\'') {
+                self.pos += 1;
+                self.ansi_quoted(&mut out)?;
+                continue;
             }
             self.part(byte, quoting, &mut out)?;
         }
@@ -184,7 +204,9 @@ impl Parser<'_> {
             out.literal.push('\\');
             out.literal.push(c);
         } else if quoting == Quoting::Plain {
-            out.push(Part::Quoted(c.to_string()));
+            // Within `$( )` some versions of bash make a blank of a tab in an array.
+            let blank = c == '\t' && self.arrays > 0 && self.closing > 0;
+            out.push(Part::Quoted(if blank { UNKNOWN } else { c }.to_string()));
         } else {
             out.literal.push(c);
         }
@@ -220,7 +242,7 @@ impl Parser<'_> {
             }
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
                 let name = self.name();
-                out.push(Part::Parameter(Rc::new(Parameter { name, ..Parameter::default() })));
+                out.push(Part::Parameter(Rc::new(Parameter { name, bare: true, ..Parameter::default() })));
                 Ok(())
             }
             Some(c) if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => {
@@ -270,7 +292,15 @@ impl Parser<'_> {
         let open = self.pos;
         if self.eat("((") {
             match self.arithmetic(b')') {
-                Ok(word) if self.eat("))") => return Ok(Part::Arithmetic(Rc::new(word))),
+                Ok(word) if self.eat("))") => {
+                    // Where a `case` in it closes its patterns, bash takes them for the end: nobody knows the value.
+                    if self.text.get(open..self.pos).is_some_and(|text| text.contains("esac")) {
+                        let argument = Some(word);
+                        let open = Parameter { operator: "?unknown", argument, ..Parameter::default() };
+                        return Ok(Part::Parameter(Rc::new(open)));
+                    }
+                    return Ok(Part::Arithmetic(Rc::new(word)));
+                }
                 Err(limit @ (Problem::TooDeep { .. } | Problem::TooMuchWork { .. })) => return Err(limit),
                 _ => self.pos = open,
             }
@@ -366,6 +396,13 @@ impl Parser<'_> {
 
     fn array(&mut self) -> Result<Vec<Word>> {
         self.eat("(");
+        self.arrays += 1;
+        let words = self.items();
+        self.arrays -= 1;
+        words
+    }
+
+    fn items(&mut self) -> Result<Vec<Word>> {
         let mut words = Vec::new();
         loop {
             self.newlines()?;
@@ -469,7 +506,7 @@ impl Parser<'_> {
             parameter.operator = operator;
             self.operands(&mut parameter, quoting)?;
         }
-        if self.eat("}") {
+        if !parameter.name.is_empty() && self.eat("}") {
             return Ok(parameter);
         }
         // Something this grammar does not know: its substitutions still run.
@@ -479,6 +516,8 @@ impl Parser<'_> {
     }
 
     fn operands(&mut self, parameter: &mut Parameter, quoting: Quoting) -> Result<()> {
+        // `$'...'` is read there even in double quotes.
+        let ansi = quoting == Quoting::Double;
         let quoting = inner_quoting(quoting);
         let (stop, divider): (fn(u8) -> bool, Option<&str>) = match parameter.operator {
             "/" | "//" | "/#" | "/%" => (|b| b == b'}' || b == b'/', Some("/")),
@@ -487,8 +526,29 @@ impl Parser<'_> {
         };
         // A pattern is alive in double quotes too: `"${x%.*}"`.
         let pattern = matches!(parameter.operator.as_bytes().first(), Some(b'#' | b'%' | b'/' | b'^' | b','));
-        let argument = if pattern { Quoting::Plain } else { quoting };
-        parameter.argument = Some(self.word_until(argument, stop)?);
+        // An offset has quotes of its own.
+        let argument = if pattern || parameter.operator == ":" { Quoting::Plain } else { quoting };
+        let start = self.pos;
+        let mut word = self.word_until_with(argument, stop, ansi && !pattern)?;
+        // Single quotes are text there, and still keep a `}` from being the end.
+        while ansi
+            && argument != Quoting::Plain
+            && self.text.get(start..self.pos).is_some_and(|raw| raw.matches('\'').count() % 2 == 1)
+        {
+            parameter.operator = "?unknown";
+            let quoted = self.word_until(argument, |b| b == b'\'')?;
+            if !self.eat_raw(b'\'') {
+                return self.error("`'` is not closed");
+            }
+            let rest = self.word_until_with(argument, stop, true)?;
+            word.parts.extend(quoted.parts.into_iter().chain(rest.parts));
+        }
+        parameter.argument = Some(word);
+        let raw = self.text.get(start..self.pos).unwrap_or_default();
+        let braces = pattern && raw.contains("\"{") && raw.contains([',', '.']);
+        if ansi && (braces || !pattern && raw.contains(['{', '\'']) && is_odd(raw)) {
+            parameter.operator = "?unknown";
+        }
         if let Some(divider) = divider
             && self.eat(divider)
         {
@@ -496,6 +556,17 @@ impl Parser<'_> {
         }
         Ok(())
     }
+}
+
+/// A word in `"${x:-...}"` that bash reads more than once: braces that are not a parameter's are expanded before all else,
+/// and what `$'...'` stands for is expanded again.
+fn is_odd(raw: &str) -> bool {
+    let bytes = raw.as_bytes();
+    let brace = |at: usize| bytes.get(at) == Some(&b'{') && (at == 0 || bytes.get(at - 1) != Some(&b'$'));
+    let again = |coded: &str| ansi_c(coded.split('\'').next().unwrap_or_default()).contains(['`', '$', '\\', '"']);
+    // Quotes that are text, beside some that are not.
+    let mixed = || raw.contains("$'") && raw.matches('\'').count() > 2 * raw.matches("$'").count();
+    (0..bytes.len()).any(brace) || mixed() || raw.split("$'").skip(1).any(again)
 }
 
 fn inner_quoting(quoting: Quoting) -> Quoting {

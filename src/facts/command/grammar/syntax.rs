@@ -139,6 +139,8 @@ pub(crate) enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Parameter {
     pub name: String,
+    /// `$name`, which takes letters that braces bring (`$na{me,y}`).
+    pub bare: bool,
     pub index: Option<Word>,
     /// `${!name}`.
     pub indirect: bool,

@@ -1,15 +1,20 @@
 //! Compound commands that choose or repeat: `if`, `case`, `for`, `while`.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
+use super::directories::Stack;
 use super::env::{Env, Value};
 use super::flow::{Loop, Way};
 use super::walk::Walker;
 use crate::facts::command::grammar::syntax::{Arm, List, Next, Part, Word};
-use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_unknown, is_known};
+use crate::facts::command::words::text::{TOKEN, UNKNOWN, has_glob, has_unknown, is_known};
 
 /// How often a loop over known words is unrolled.
 const ITERATIONS: usize = 200;
+
+/// How many names a glob in the words of a loop stands for, at most.
+const GLOB_TURNS: usize = 3;
 
 /// How often a loop is followed whose end cannot be known, before what it changes is taken for anything.
 const TURNS: usize = 4;
@@ -191,6 +196,9 @@ impl Walker<'_> {
         if self.env.cwd != start.cwd {
             self.env.cwd = UNKNOWN.to_string();
         }
+        if self.env.stack != start.stack {
+            self.env.stack = Rc::new(Stack::unknown());
+        }
     }
 
     pub(crate) fn for_clause(&mut self, name: &str, words: Option<&[Word]>, chosen: bool, body: &List) -> String {
@@ -210,14 +218,28 @@ impl Walker<'_> {
         self.unsure |= maybe;
         let values = summary(values);
         let start = chosen.then(|| self.env.clone());
-        for (turn, value) in values.into_iter().enumerate() {
+        // A glob that nobody expanded stands for the names it matches: more turns, as long as something changes. In a
+        // recursion, which takes turns of its own, they would multiply.
+        let most = if self.recurs() { 1 } else { GLOB_TURNS };
+        let turns = |value: String| vec![value.clone(); if has_glob(&value) { most } else { 1 }];
+        let mut before: Option<(String, Env)> = None;
+        for (turn, value) in values.into_iter().flat_map(turns).enumerate() {
+            if let Some((_, env)) = before.take().filter(|(last, _)| *last == value) {
+                if self.env.same(&env) {
+                    before = Some((value, env));
+                    continue;
+                }
+                let env = self.env.clone();
+                self.leave(&mut after);
+                self.enter(env);
+            }
             if turn == ITERATIONS {
                 self.limited("turns of a loop");
                 break;
             }
             self.steps += 1;
-            // A glob that nobody expanded stands for the names it matches.
-            self.env.set_text(name, value);
+            self.env.set_text(name, value.as_str());
+            before = has_glob(&value).then(|| (value, self.env.clone()));
             out.push_str(&self.list(body));
             if let Some(mut way) = self.loops.last_mut().map(|frame| std::mem::take(&mut frame.continues)) {
                 self.leave(&mut way);

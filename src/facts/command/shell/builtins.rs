@@ -2,22 +2,23 @@
 
 use std::rc::Rc;
 
-use super::env::Value;
-use super::flow::{Moved, Way};
+use super::attributes::Attributes;
+use super::directories;
+use super::env::{POSITIONAL, Value};
+use super::flow::Way;
 use super::names;
+use super::read;
 use super::walk::Walker;
 use crate::facts::command::effects::programs;
 use crate::facts::command::effects::target;
 use crate::facts::command::effects::target::Kind;
 use crate::facts::command::notes::Act;
+use crate::facts::command::words::expand::names_joined;
 use crate::facts::command::words::producers;
 use crate::facts::command::words::text;
-use crate::facts::command::words::text::{UNKNOWN, has_unknown, inert, is_known, taint};
+use crate::facts::command::words::text::{UNKNOWN, has_glob, has_unknown, inert, is_known};
 use crate::facts::command::wrappers::options::Options;
 use crate::facts::path::Access;
-
-/// Longer paths cannot be entered (`PATH_MAX` in limits.h).
-const PATH_MAX: usize = 4096;
 
 /// Runs a builtin; `None` where the name is none, or one that is judged like a program.
 pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Option<String> {
@@ -27,32 +28,26 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             Some(String::new())
         }
         "wait" | "jobs" | "fg" | "bg" | "shift" | "times" | "umask" | "getopts" | "enable" | "bind" | "complete"
-        | "compgen" | "compopt" | "disown" | "suspend" | "dirs" | "hash" | "caller" | "ulimit" => {
+        | "compgen" | "compopt" | "disown" | "suspend" | "hash" | "caller" | "ulimit" => {
             if name == "shift" {
                 shift(walker, args);
             }
             names::run(walker, name, args);
             Some(String::new())
         }
-        "cd" | "pushd" => {
-            change_directory(walker, args);
-            Some(String::new())
-        }
-        "popd" => {
-            walker.env.cwd = walker.env.old_cwd.take().unwrap_or_else(|| UNKNOWN.to_string());
+        "cd" | "pushd" | "popd" | "dirs" => {
+            match name {
+                "cd" => directories::change(walker, args),
+                "pushd" => directories::push(walker, args),
+                "popd" => directories::pop(walker, args),
+                _ => return Some(directories::list(walker, args)),
+            }
             Some(String::new())
         }
         "pwd" => Some(format!("{}\n", walker.env.cwd)),
         "set" => Some(set(walker, args)),
         "unset" => {
-            for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
-                if arg == "HISTFILE" {
-                    walker.event("history-off");
-                }
-                let name = walker.name_operand(arg);
-                walker.env.set(&name, Value::Unset);
-                Rc::make_mut(&mut walker.env.functions).remove(&name);
-            }
+            unset(walker, args);
             Some(String::new())
         }
         "shopt" => {
@@ -65,9 +60,16 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             alias(walker, args);
             Some(String::new())
         }
-        "unalias" => Some(String::new()),
+        "unalias" => {
+            let aliases = Rc::make_mut(&mut walker.env.aliases);
+            aliases.retain(|name, _| !args.contains(name) && !args.iter().any(|arg| arg == "-a"));
+            Some(String::new())
+        }
         "eval" => {
             let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+            if args.iter().any(|arg| has_glob(arg)) {
+                walker.notes.splits();
+            }
             Some(walker.run_here(&args.join(" ")))
         }
         "source" | "." => Some(source(walker, args)),
@@ -78,30 +80,41 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
             {
                 walker.set_trap(text, args.get(1..).unwrap_or_default());
             }
+            if let [text, signals @ ..] = args
+                && text == "-"
+                && signals.iter().any(|signal| signal.eq_ignore_ascii_case("RETURN"))
+            {
+                walker.env.on_return = None;
+            }
             Some(String::new())
         }
         "read" => {
-            read(walker, args);
+            read::read(walker, args);
             Some(String::new())
         }
         "mapfile" | "readarray" => {
-            mapfile(walker, args);
+            read::mapfile(walker, args);
             Some(String::new())
         }
         "printf" if args.first().is_some_and(|arg| arg == "-v") => {
             let text = producers::printf(args.get(2..).unwrap_or_default());
-            walker.give(args.get(1)?, Value::Text(text));
+            walker.give(args.get(1)?, Value::Text(names_joined(text)));
             Some(String::new())
         }
         "command" => command(walker, args),
-        "builtin" => Some(walker.exec_texts(args.to_vec())),
+        "builtin" => {
+            walker.past_functions = true;
+            Some(walker.exec_texts(args.to_vec()))
+        }
         "exec" => {
             let options = Options::read(args, "a", &[]);
             let argv = options.operands_from_first(args);
             if argv.is_empty() {
                 return Some(String::new());
             }
-            Some(walker.exec_texts(argv))
+            let printed = walker.exec_texts(argv);
+            walker.leave_shell();
+            Some(printed)
         }
         "which" | "whence" if args.len() == 1 => Some(names::place_of(walker, args.first()?) + "\n"),
         "type" | "which" | "whereis" | "help" | "whatis" | "apropos" => Some(UNKNOWN.to_string() + "\n"),
@@ -139,68 +152,77 @@ fn control(walker: &mut Walker<'_>, name: &str, args: &[String]) {
     }
 }
 
+/// A count that is too high, or no number, shifts nothing.
 fn shift(walker: &mut Walker<'_>, args: &[String]) {
-    let count = args.first().and_then(|arg| arg.parse::<usize>().ok()).unwrap_or(1);
-    walker.note_read("@");
-    if let Some(items) = &walker.env.positional {
-        let head = items.first().cloned().unwrap_or_default();
-        let items = std::iter::once(head).chain(items.iter().skip(count.saturating_add(1)).cloned()).collect();
-        walker.env.set_positional(items);
-    }
-}
-
-fn change_directory(walker: &mut Walker<'_>, args: &[String]) {
-    let operand = args.iter().find(|arg| !arg.starts_with('-') || *arg == "-");
-    let destination = match operand.map(String::as_str) {
-        None => walker.home(),
-        Some("-") => match walker.env.get("OLDPWD") {
-            Some(Value::Text(text)) => text.clone(),
-            _ => walker.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
-        },
-        Some(path) => path.to_owned(),
+    walker.note_read(POSITIONAL);
+    let Some(items) = walker.env.positional.clone() else { return };
+    let most = items.len().saturating_sub(1);
+    let shifted = |count: usize| -> Vec<String> {
+        items.first().into_iter().chain(items.iter().skip(count.saturating_add(1))).cloned().collect()
     };
-    let others = std::mem::take(&mut walker.env.other_cwds);
-    let (target, sure) = enter(walker, &destination);
-    let old = std::mem::replace(&mut walker.env.cwd, target);
-    if !destination.starts_with('/') {
-        for other in &others {
-            let here = std::mem::replace(&mut walker.env.cwd, other.clone());
-            let (reached, _) = enter(walker, &destination);
-            walker.env.cwd = here;
-            walker.env.may_be_in(reached);
+    // An item that is unknown may be several.
+    let open = items.iter().skip(1).any(|item| has_unknown(item));
+    let count = args.first().map_or(Ok(1), |arg| arg.trim().parse::<usize>());
+    match count {
+        _ if args.first().is_some_and(|arg| has_unknown(arg)) => {
+            walker.env.set_positional(shifted(1));
+            for count in (0..=most).filter(|count| *count != 1) {
+                let items = shifted(count).into_iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect();
+                let mut env = walker.env.clone();
+                walker.add_alternative(&mut env, POSITIONAL, Value::Array(items));
+                walker.env = env;
+            }
         }
-    }
-    if let Some(Value::Text(places)) = walker.env.get("CDPATH").cloned()
-        && !destination.starts_with(['/', '.'])
-    {
-        for place in places.split(':').filter(|place| !place.is_empty() && *place != ".").take(8) {
-            let (reached, _) = enter(walker, &format!("{place}/{destination}"));
-            walker.env.may_be_in(reached);
+        // What a glob matches beyond the first name stays.
+        Ok(count) if items.iter().take(count.saturating_add(1)).skip(1).any(|item| has_glob(item)) => {
+            let mut kept = shifted(count);
+            for item in items.iter().take(count.saturating_add(1)).skip(1).filter(|item| has_glob(item)).rev() {
+                kept.insert(1.min(kept.len()), item.clone());
+            }
+            walker.env.set_positional(kept);
+            let items = shifted(count).into_iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect();
+            let mut env = walker.env.clone();
+            walker.add_alternative(&mut env, POSITIONAL, Value::Array(items));
+            walker.env = env;
         }
-    }
-    if !sure {
-        let reached = walker.env.other_cwds.clone();
-        walker.moved = Some(Moved { cwd: old.clone(), others: others.clone(), reached });
-        walker.env.may_be_in(old.clone());
-        for other in others {
-            walker.env.may_be_in(other);
+        Ok(count) if count <= most || open => {
+            walker.env.set_positional(shifted(count));
+            walker.status = (!open).then_some(true);
         }
+        _ => walker.status = Some(false),
     }
-    walker.status = sure.then_some(true);
-    walker.env.old_cwd = Some(old.clone());
-    walker.env.set_text("OLDPWD", old);
 }
 
-/// Where `cd` leads to, and whether it can be relied on to get there.
-fn enter(walker: &Walker<'_>, destination: &str) -> (String, bool) {
-    let target = walker.target(destination);
-    if target.path.is_empty() || target.path.len() > PATH_MAX {
-        return (UNKNOWN.to_string(), false);
+/// `unset`: variables, items of arrays, functions; a name that is no variable is a function.
+fn unset(walker: &mut Walker<'_>, args: &[String]) {
+    let has =
+        |letter| args.iter().take_while(|arg| *arg != "--").any(|arg| arg.starts_with('-') && arg.contains(letter));
+    let (functions, variables, references) = (has('f'), has('v'), has('n'));
+    for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
+        if arg == "HISTFILE" {
+            walker.event("history-off");
+        }
+        let item = arg.split_once('[').map(|(_, index)| index.trim_end_matches(']').to_owned());
+        let name = walker.name_operand(arg);
+        if references {
+            Rc::make_mut(&mut walker.env.references).remove(&name);
+            continue;
+        }
+        let real = walker.referred(&name);
+        let held = walker.env.get(&name).is_some_and(|value| *value != Value::Unset);
+        if !functions && !walker.env.attributes_of(&real).readonly {
+            match item.filter(|index| !matches!(index.as_str(), "@" | "*")) {
+                Some(index) => walker.unset_item(&real, &index),
+                None => {
+                    walker.env.set(&real, Value::Unset);
+                    walker.env.set_attributes(&real, Attributes::default());
+                }
+            }
+        }
+        if functions || !variables && !held {
+            Rc::make_mut(&mut walker.env.functions).remove(&name);
+        }
     }
-    // Places that are always there.
-    let sure =
-        target.kinds.fatal() || target.kinds.has(Kind::Workspace) || target.path == "/tmp" || destination == "..";
-    (target.path, sure)
 }
 
 fn set(walker: &mut Walker<'_>, args: &[String]) -> String {
@@ -253,10 +275,21 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
         text if has_unknown(text) && !text.contains(text::FETCHED) => String::new(),
         text => {
             walker.returns.push(Way::default());
+            // Without arguments it has the caller's.
+            let outer = walker.env.positional.clone();
+            if let [_, _, ..] = args {
+                let head = outer.as_ref().and_then(|items| items.first().cloned()).unwrap_or_else(|| "bash".to_owned());
+                let given = args.iter().skip(1).cloned();
+                walker.env.set_positional(std::iter::once(head).chain(given).collect());
+            }
             let printed = walker.run_here(text);
+            if args.len() > 1 && !walker.dead {
+                walker.env.positional = outer;
+            }
             let mut way = walker.returns.pop().unwrap_or_default();
             walker.leave(&mut way);
             walker.arrive(way);
+            walker.returned();
             printed
         }
     };
@@ -269,70 +302,6 @@ fn source(walker: &mut Walker<'_>, args: &[String]) -> String {
         return run(walker, &text);
     }
     walker.with_file(&target, run).unwrap_or_default()
-}
-
-fn read(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "adinNptu", &[]);
-    let descriptor = options.values('u').first().and_then(|number| number.parse::<u32>().ok()).filter(|fd| *fd != 0);
-    let input: Option<Rc<str>> = match descriptor {
-        Some(number) => walker.env.descriptors.get(&number).map(|text| text.as_str().into()),
-        None => walker.env.stdin.clone(),
-    };
-    walker.status = input.as_deref().filter(|text| !has_unknown(text)).map(|text| text.contains('\n'));
-    let line = match input {
-        Some(text) => {
-            let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
-            // Where a line is unknown, more of its kind may follow.
-            let more = if rest.is_empty() { taint(line) } else { rest.to_owned() };
-            match descriptor {
-                Some(number) => {
-                    Rc::make_mut(&mut walker.env.descriptors).insert(number, more);
-                }
-                None => walker.env.stdin = Some(more.into()),
-            }
-            line.to_owned()
-        }
-        None => UNKNOWN.to_string(),
-    };
-    if let Some(name) = options.values('a').first() {
-        let items = line.split_whitespace().enumerate().map(|(i, word)| (i.to_string(), word.to_owned())).collect();
-        walker.give(name, Value::Array(items));
-        return;
-    }
-    let names = if options.operands.is_empty() { vec!["REPLY".to_owned()] } else { options.operands };
-    let separators = match walker.env.get("IFS") {
-        Some(Value::Text(text)) => text.clone(),
-        _ => " \t\n".to_owned(),
-    };
-    let mut rest = line.trim();
-    for (i, name) in names.iter().enumerate() {
-        let value = if i + 1 == names.len() {
-            std::mem::take(&mut rest)
-        } else {
-            let (head, tail) = rest.split_once(|c| separators.contains(c)).unwrap_or((rest, ""));
-            rest = tail.trim_start();
-            head
-        };
-        // Whatever cannot be known of the line cannot be known of its words.
-        let value = if value.is_empty() && !is_known(&line) { UNKNOWN.to_string() } else { value.to_owned() };
-        walker.give(name, Value::Text(value));
-    }
-}
-
-fn mapfile(walker: &mut Walker<'_>, args: &[String]) {
-    let options = Options::read(args, "dnOsuCc", &[]);
-    for text in options.values('C') {
-        // It is given the index and the line.
-        walker.run_text(&format!("{text} {} {UNKNOWN}", text::TOKEN));
-    }
-    let name = options.operands.first().map_or("MAPFILE", String::as_str);
-    let value = match walker.env.stdin.clone() {
-        Some(text) if is_known(&text) => {
-            Value::Array(text.lines().enumerate().map(|(i, line)| (i.to_string(), line.to_owned())).collect())
-        }
-        _ => Value::Text(UNKNOWN.to_string()),
-    };
-    walker.give(name, value);
 }
 
 /// `command -v name` prints where the name is; anything else runs it past functions.
@@ -348,10 +317,8 @@ fn command(walker: &mut Walker<'_>, args: &[String]) -> Option<String> {
             _ => break,
         }
     }
-    let functions = std::mem::take(&mut walker.env.functions);
-    let printed = walker.exec_texts(rest.to_vec());
-    walker.env.functions = functions;
-    Some(printed)
+    walker.past_functions = true;
+    Some(walker.exec_texts(rest.to_vec()))
 }
 
 impl Walker<'_> {

@@ -1,10 +1,13 @@
 //! What a shell knows at a point of the script.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::attributes::Attributes;
+use super::directories::Stack;
 use crate::facts::command::grammar::syntax::Command;
 use crate::facts::command::scripts::input::Files;
+use crate::facts::command::words::text::UNKNOWN;
 
 /// The state that subshells copy. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -14,9 +17,9 @@ pub(crate) struct Env {
     pub alternatives: Rc<HashMap<String, Vec<Value>>>,
     /// `declare -n`: names that stand for other names.
     pub references: Rc<HashMap<String, String>>,
+    /// What `declare` said of names.
+    pub attributes: Rc<HashMap<String, Attributes>>,
     /// What a name is as a function: several where branches left it different, `None` for no function.
-    /// `declare -i`: names whose values are expressions.
-    pub integers: Rc<BTreeSet<String>>,
     pub functions: Rc<HashMap<String, Vec<Option<Rc<Command>>>>>,
     pub aliases: Rc<HashMap<String, String>>,
     /// The working directory, as abstract text.
@@ -24,6 +27,8 @@ pub(crate) struct Env {
     /// Where the shell may be instead: a `cd` may have failed, or not have run.
     pub other_cwds: Vec<String>,
     pub old_cwd: Option<String>,
+    /// The directories of `pushd`.
+    pub stack: Rc<Stack>,
     /// `None` in the outermost script, whose parameters nobody knows.
     pub positional: Option<Rc<Vec<String>>>,
     /// What standard input holds, where that is known to be redirected.
@@ -36,9 +41,15 @@ pub(crate) struct Env {
     pub mounts: Option<Rc<Vec<(String, String)>>>,
     /// Commands that run between others.
     pub debug: Rc<Vec<String>>,
+    /// None of them has run yet.
+    pub debug_fresh: bool,
     /// Commands that run when this shell ends.
     pub traps: Rc<Vec<String>>,
     pub expand_aliases: bool,
+    /// The shell goes by POSIX, as `sh` does.
+    pub posix: bool,
+    /// What runs when a function or a sourced script returns (`trap ... RETURN`).
+    pub on_return: Option<Rc<str>>,
     /// Variables that programs get.
     pub exported: Rc<HashSet<String>>,
     /// On another machine: what is read and run there is not this machine's.
@@ -69,20 +80,24 @@ impl Env {
             variables: Rc::default(),
             alternatives: Rc::default(),
             references: Rc::default(),
-            integers: Rc::default(),
+            attributes: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
             cwd,
             other_cwds: Vec::new(),
             old_cwd: None,
+            stack: Rc::default(),
             positional: None,
             stdin: None,
             input: None,
             descriptors: Rc::default(),
             mounts: None,
             debug: Rc::default(),
+            debug_fresh: false,
             traps: Rc::default(),
             expand_aliases: false,
+            posix: false,
+            on_return: None,
             exported: Rc::default(),
             remote: false,
         }
@@ -124,8 +139,9 @@ impl Env {
 
     /// Another directory that the shell may be in.
     pub fn may_be_in(&mut self, cwd: String) {
-        if self.cwd != cwd && !self.other_cwds.contains(&cwd) && self.other_cwds.len() < OTHERS {
-            self.other_cwds.push(cwd);
+        if self.cwd != cwd && !self.other_cwds.contains(&cwd) && self.other_cwds.len() <= OTHERS {
+            // Beyond that it may be anywhere.
+            self.other_cwds.push(if self.other_cwds.len() < OTHERS { cwd } else { UNKNOWN.to_string() });
         }
     }
 
@@ -136,6 +152,7 @@ impl Env {
         }
         self.cwd == other.cwd
             && self.other_cwds == other.other_cwds
+            && equal(&self.stack, &other.stack)
             && self.stdin == other.stdin
             && self.positional == other.positional
             && self.traps == other.traps
@@ -150,6 +167,9 @@ impl Env {
         for cwd in std::iter::once(&other.cwd).chain(&other.other_cwds) {
             self.may_be_in(cwd.clone());
         }
+        if !Rc::ptr_eq(&self.stack, &other.stack) && self.stack != other.stack {
+            Rc::make_mut(&mut self.stack).join(&other.stack);
+        }
         if !Rc::ptr_eq(&self.functions, &other.functions) {
             self.join_functions(other);
         }
@@ -160,6 +180,22 @@ impl Env {
             let aliases = Rc::make_mut(&mut self.aliases);
             for (name, text) in other.aliases.iter() {
                 aliases.entry(name.clone()).or_insert_with(|| text.clone());
+            }
+        }
+        if !Rc::ptr_eq(&self.attributes, &other.attributes) {
+            // What only one of them cannot change may have been changed.
+            let names: Vec<String> = self.attributes.keys().chain(other.attributes.keys()).cloned().collect();
+            for name in names {
+                let (mine, theirs) = (self.attributes_of(&name), other.attributes_of(&name));
+                let joined = Attributes {
+                    integer: mine.integer || theirs.integer,
+                    letters: mine.letters.or(theirs.letters),
+                    keys: mine.keys || theirs.keys,
+                    readonly: mine.readonly && theirs.readonly,
+                };
+                if joined != mine {
+                    Rc::make_mut(&mut self.attributes).insert(name, joined);
+                }
             }
         }
         if self.traps != other.traps {
@@ -176,6 +212,7 @@ impl Env {
             self.stdin = other.stdin.clone();
         }
         self.expand_aliases |= other.expand_aliases;
+        self.on_return = self.on_return.take().or_else(|| other.on_return.clone());
     }
 
     fn join_functions(&mut self, other: &Env) {

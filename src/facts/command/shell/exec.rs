@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use super::attributes::Attributes;
 use super::builtins;
 use super::env::Value;
 use super::flow::Way;
-use super::walk::Walker;
+use super::walk::{Hidden, Walker};
 use crate::facts::command::effects::files;
 use crate::facts::command::effects::machine;
 use crate::facts::command::effects::programs;
@@ -16,6 +17,7 @@ use crate::facts::command::notes::Act;
 use crate::facts::command::scripts;
 use crate::facts::command::scripts::projects;
 use crate::facts::command::sites::SiteKind;
+use crate::facts::command::words::braces;
 use crate::facts::command::words::expand::Field;
 use crate::facts::command::words::producers;
 use crate::facts::command::words::text;
@@ -54,8 +56,8 @@ impl Walker<'_> {
             let functions = words.iter().filter_map(Word::literal).any(|text| text.eq_ignore_ascii_case("-f"));
             return if listed && !functions { SECRET.to_string() } else { String::new() };
         }
-        let argv = match first.literal().and_then(|name| self.alias(name)) {
-            Some(text) => return self.aliased(&text, words),
+        let argv = match first.literal().and_then(|name| Some((name, self.alias(name)?))) {
+            Some((name, text)) => return self.aliased(name, text, words),
             None => self.expand(words),
         };
         if assignments.is_empty() {
@@ -95,17 +97,18 @@ impl Walker<'_> {
         let options: String =
             words.iter().skip(1).filter_map(Word::literal).filter(|word| word.starts_with('-')).collect();
         let local = !matches!(builtin, "export" | "readonly") && !options.contains('g');
-        let (references, integer) = (options.contains('n'), options.contains('i'));
+        let references = options.contains('n');
+        let words: Vec<Word> = words.iter().flat_map(|word| self.braced(word)).collect();
+        let words = words.as_slice();
         for word in words.iter().skip(1) {
             let assignment = word.as_assignment();
             let name = assignment.as_ref().map_or_else(|| word.literal(), |found| Some(found.name.as_str()));
             let name = name.unwrap_or_default().to_owned();
-            if local {
-                self.hide(name.clone());
+            if local && self.hide(name.clone()) && assignment.is_none() {
+                self.env.set(&name, Value::Unset);
             }
-            if integer && !name.starts_with('-') {
-                Rc::make_mut(&mut self.env.integers).insert(name);
-            }
+            let named = !name.starts_with(['-', '+']) && !name.is_empty();
+            let readonly = named && self.attribute(builtin, words, &name);
             match assignment {
                 Some(assignment) if references => {
                     let name = self.text(&assignment.value);
@@ -114,17 +117,29 @@ impl Walker<'_> {
                 Some(assignment) => self.assign(&assignment),
                 None => {
                     for field in self.expand(std::slice::from_ref(word)) {
-                        self.declare_text(&field.text, references, integer);
+                        self.declare_text(&field.text, references);
                     }
                 }
+            }
+            if readonly {
+                let attributes = Attributes { readonly, ..self.env.attributes_of(&name) };
+                self.env.set_attributes(&name, attributes);
             }
         }
         self.notes.program(builtin);
         self.status = None;
     }
 
+    /// The words that braces make of one: `declare x={k,l}` has two operands.
+    fn braced(&mut self, word: &Word) -> Vec<Word> {
+        match braces::expand(&word.parts, self.limits.words) {
+            Some(found) => found.words.into_iter().map(|parts| Word { parts, span: word.span.clone() }).collect(),
+            None => vec![word.clone()],
+        }
+    }
+
     /// An operand of `declare` that only its expansion made an assignment.
-    fn declare_text(&mut self, text: &str, references: bool, integer: bool) {
+    fn declare_text(&mut self, text: &str, references: bool) {
         let Some((name, value)) = text.split_once('=') else {
             self.name_operand(text);
             return;
@@ -134,33 +149,78 @@ impl Walker<'_> {
             Rc::make_mut(&mut self.env.references).insert(name.to_owned(), value.to_owned());
             return;
         }
-        let value = if integer { self.arithmetic_text(value) } else { inert(value) };
+        let value = self.valued(name, inert(value));
         self.give(name, Value::Text(value));
     }
 
-    /// A variable that ends with the function at hand.
-    fn hide(&mut self, name: String) {
-        let value = self.env.variables.get(&name).cloned();
-        let others = self.env.alternatives.get(&name).cloned();
-        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if let Some(hidden) = self.locals.last_mut()
-            && named
-            && !hidden.iter().any(|(known, ..)| *known == name)
-        {
-            hidden.push((name, value, others));
+    /// The attributes that the options of a declaration give to a name. Whether it is readonly from then on.
+    fn attribute(&mut self, builtin: &str, words: &[Word], name: &str) -> bool {
+        if builtin == "export" {
+            return false;
         }
+        let real = self.referred(name);
+        let name = if words.iter().filter_map(Word::literal).any(|word| word.starts_with('-') && word.contains('n')) {
+            name
+        } else {
+            real.as_str()
+        };
+        let options = words.iter().skip(1).filter_map(Word::literal).filter(|word| word.starts_with(['-', '+']));
+        let before = self.env.attributes_of(name);
+        let attributes = options.fold(before, Attributes::with);
+        self.env.set_attributes(name, Attributes { readonly: before.readonly, ..attributes });
+        attributes.readonly || builtin == "readonly"
+    }
+
+    /// A variable that ends with the function at hand; false where it does already, or where there is none.
+    fn hide(&mut self, name: String) -> bool {
+        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let Some(hidden) = self.locals.last_mut() else { return false };
+        if !named || hidden.iter().any(|known| known.name == name) {
+            return false;
+        }
+        hidden.push(Hidden {
+            value: self.env.variables.get(&name).cloned(),
+            others: self.env.alternatives.get(&name).cloned(),
+            attributes: self.env.attributes_of(&name),
+            reference: self.env.references.get(&name).cloned(),
+            name: name.clone(),
+        });
+        if self.env.attributes.contains_key(&name) {
+            Rc::make_mut(&mut self.env.attributes).remove(&name);
+        }
+        if self.env.references.contains_key(&name) {
+            Rc::make_mut(&mut self.env.references).remove(&name);
+        }
+        true
     }
 
     fn alias(&self, name: &str) -> Option<String> {
         if !self.env.expand_aliases { None } else { self.env.aliases.get(name).cloned() }
     }
 
-    fn aliased(&mut self, text: &str, words: &[Word]) -> String {
-        let rest = self.expand(words.get(1..).unwrap_or_default());
+    fn aliased(&mut self, name: &str, text: String, words: &[Word]) -> String {
+        let (mut text, mut rest) = (text, words.get(1..).unwrap_or_default());
+        // After a blank at the end the next word may be an alias too.
+        while text.ends_with([' ', '\t'])
+            && let Some((next, tail)) = rest.split_first()
+            && let Some(more) = next.literal().and_then(|name| self.alias(name))
+            && text.len() < self.limits.text
+        {
+            text.push_str(&more);
+            rest = tail;
+        }
+        let rest = self.expand(rest);
         let tail: Vec<String> = rest.iter().map(|field| quote(&field.text)).collect();
-        let aliases = std::mem::take(&mut self.env.aliases);
-        let printed = self.run_text(&format!("{text} {}", tail.join(" ")));
-        self.env.aliases = aliases;
+        if text.contains("<<") && text.contains('\n') {
+            // The document is what follows the command that it stands for.
+            self.notes.effect("unresolved");
+        }
+        // It is not expanded in what it stands for.
+        let own = Rc::make_mut(&mut self.env.aliases).remove(name);
+        let printed = self.run_here(&format!("{text} {}", tail.join(" ")));
+        if let Some(own) = own {
+            Rc::make_mut(&mut self.env.aliases).entry(name.to_owned()).or_insert(own);
+        }
         printed
     }
 
@@ -188,9 +248,10 @@ impl Walker<'_> {
 
     fn exec_here(&mut self, argv: Vec<Field>) -> String {
         let mut argv = argv;
+        let past_functions = std::mem::take(&mut self.past_functions);
         let Some(head) = argv.first_mut() else { return String::new() };
         if !head.text.contains('/')
-            && !self.env.functions.contains_key(&head.text)
+            && (past_functions || !self.env.functions.contains_key(&head.text))
             && let Some(path) = self.in_path(&head.text)
         {
             head.text = path;
@@ -202,7 +263,7 @@ impl Walker<'_> {
             return self.unknown_program(&head.text, &args);
         };
         self.last = self.status.take();
-        match self.env.functions.get(&name).cloned() {
+        match self.env.functions.get(&name).filter(|_| !past_functions).cloned() {
             None => self.run_program(&name, &head.text, &args),
             Some(bodies) => {
                 self.site_is(SiteKind::Function);

@@ -47,6 +47,15 @@ impl Walker<'_> {
     /// the beginning, so they keep what they were given.
     pub(crate) fn keep_exported(&mut self) {
         let exported = Rc::clone(&self.env.exported);
+        if !self.env.functions.is_empty() {
+            Rc::make_mut(&mut self.env.functions).retain(|name, _| exported.contains(name));
+        }
+        self.env.stack = Rc::default();
+        self.env.aliases = Rc::default();
+        self.env.attributes = Rc::default();
+        self.env.references = Rc::default();
+        self.env.debug = Rc::default();
+        self.env.on_return = None;
         if self.env.variables.contains_key("IFS") {
             Rc::make_mut(&mut self.env.variables).remove("IFS");
         }

@@ -1,5 +1,8 @@
 //! Which commands are reached: statuses that are known decide, and `break`, `return` and `exit` leave.
 
+use std::rc::Rc;
+
+use super::directories::Stack;
 use super::env::Env;
 use super::walk::Walker;
 use crate::facts::command::grammar::syntax::{Connector, Item, List};
@@ -25,6 +28,8 @@ pub(crate) struct Moved {
     pub others: Vec<String>,
     /// Where it leads to from the other directories.
     pub reached: Vec<String>,
+    /// The stack of `pushd` before it, and after it.
+    pub stacks: Option<(Rc<Stack>, Rc<Stack>)>,
 }
 
 /// The states after a command, by its status.
@@ -83,6 +88,9 @@ impl Walker<'_> {
             ok.other_cwds = moved.reached;
             failed.cwd = moved.cwd;
             failed.other_cwds = moved.others;
+            if let Some((before, after)) = moved.stacks {
+                (failed.stack, ok.stack) = (before, after);
+            }
         }
         match self.status {
             Some(true) => Ends { ok: Some(ok), failed: None },

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::env::{Env, POSITIONAL, Value};
 use super::flow::Way;
-use super::walk::Walker;
+use super::walk::{Hidden, Walker};
 use crate::facts::command::grammar::syntax::Command;
 use crate::facts::command::words::expand::Field;
 use crate::facts::command::words::text::{UNKNOWN, has_unknown};
@@ -65,11 +65,14 @@ impl Walker<'_> {
         self.locals.push(Vec::new());
         self.returns.push(Way::default());
         let loops = std::mem::take(&mut self.loops);
+        let on_return = self.env.on_return.take();
         let printed = self.command(body);
         self.loops = loops;
         let mut way = self.returns.pop().unwrap_or_default();
         self.leave(&mut way);
         self.arrive(way);
+        self.returned();
+        self.env.on_return = self.env.on_return.take().or(on_return);
         self.restore_locals();
         self.env.set_positional(Vec::new());
         self.env.positional = outer;
@@ -80,8 +83,21 @@ impl Walker<'_> {
         printed
     }
 
+    /// Whether the function at hand was called out of itself.
+    pub(crate) fn recurs(&self) -> bool {
+        self.calls.split_last().is_some_and(|(own, outer)| outer.iter().any(|call| call.name == own.name))
+    }
+
     fn restore_locals(&mut self) {
-        for (name, value, others) in self.locals.pop().unwrap_or_default().into_iter().rev() {
+        for Hidden { name, value, others, attributes, reference } in
+            self.locals.pop().unwrap_or_default().into_iter().rev()
+        {
+            self.env.set_attributes(&name, attributes);
+            let references = Rc::make_mut(&mut self.env.references);
+            match reference {
+                Some(reference) => references.insert(name.clone(), reference),
+                None => references.remove(&name),
+            };
             let variables = Rc::make_mut(&mut self.env.variables);
             match value {
                 Some(value) => variables.insert(name.clone(), value),

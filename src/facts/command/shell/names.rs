@@ -144,12 +144,20 @@ impl Walker<'_> {
         }
         self.trapped += 1;
         let texts = std::mem::take(&mut self.env.debug);
+        let status = self.status;
         for text in texts.iter() {
-            let status = self.status;
-            self.subshell(|walker| walker.run_text(text));
-            self.status = status;
+            // It runs in this shell, or not: nobody knows which commands fail.
+            let before = self.env.clone();
+            self.run_here(text);
+            let after = std::mem::replace(&mut self.env, before.clone());
+            if !self.dead {
+                self.env = self.joined(before, after);
+            }
+            self.dead = false;
         }
+        self.status = status;
         self.env.debug = texts;
+        self.env.debug_fresh = false;
     }
 
     /// A signal that the shell may send to itself: its traps run now.
@@ -167,13 +175,28 @@ impl Walker<'_> {
         }
     }
 
+    /// A function or a sourced script returns.
+    pub(crate) fn returned(&mut self) {
+        if let Some(text) = self.env.on_return.take()
+            && !self.dead
+        {
+            let status = self.status;
+            self.run_here(&text);
+            self.status = status;
+            self.env.on_return.get_or_insert(text);
+        }
+    }
+
     /// A signal's trap, which runs at the end, or between commands.
     pub(crate) fn set_trap(&mut self, text: &str, signals: &[String]) {
-        let between = |signal: &String| {
-            matches!(signal.trim_start_matches("SIG").to_ascii_uppercase().as_str(), "DEBUG" | "ERR" | "RETURN")
-        };
+        let between =
+            |signal: &String| matches!(signal.trim_start_matches("SIG").to_ascii_uppercase().as_str(), "DEBUG" | "ERR");
         if signals.iter().any(between) {
             Rc::make_mut(&mut self.env.debug).push(text.to_owned());
+            self.env.debug_fresh = true;
+        }
+        if signals.iter().any(|signal| signal.trim_start_matches("SIG").eq_ignore_ascii_case("RETURN")) {
+            self.env.on_return = (!text.is_empty()).then(|| text.into());
         }
         // It runs at the end too, with the variables of then.
         Rc::make_mut(&mut self.env.traps).push(text.to_owned());

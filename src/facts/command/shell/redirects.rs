@@ -46,7 +46,7 @@ impl Walker<'_> {
                     self.set_input(redirect.fd, text);
                 }
                 R::Read => {
-                    let path = self.text(word);
+                    let path = self.redirect_path(word);
                     let text = self.read_file(&path, &redirect.span);
                     let unread = matches!(redirect.fd, None | Some(0)) && text.chars().all(is_unknown);
                     self.set_input(redirect.fd, text);
@@ -57,7 +57,7 @@ impl Walker<'_> {
                 }
                 R::DuplicateInput => self.duplicate_input(redirect, word),
                 R::ReadWrite => {
-                    let path = self.text(word);
+                    let path = self.redirect_path(word);
                     let text = self.read_file(&path, &redirect.span);
                     self.set_input(redirect.fd, text);
                     self.write_file(&path, true, &redirect.span);
@@ -70,6 +70,22 @@ impl Walker<'_> {
             }
         }
         outputs
+    }
+
+    /// Where a redirect leads: the globs of its word are alive, and match one file.
+    fn redirect_path(&mut self, word: &Word) -> String {
+        match word.parts.as_slice() {
+            [Part::Literal(text)] if text.chars().all(is_unknown) => {
+                // Code that is unknown, and perhaps nothing: then the next word is the file.
+                self.notes.effect("unresolved");
+                text.clone()
+            }
+            [Part::Literal(text)] if !text.contains(['~', '*', '?', '[']) => text.clone(),
+            _ => {
+                let path = self.joined_pattern(word);
+                self.bounded(path)
+            }
+        }
     }
 
     fn is_descriptor(&mut self, word: &Word) -> bool {
@@ -100,7 +116,7 @@ impl Walker<'_> {
         if let [Part::Process { list, reads: false }] = word.parts.as_slice() {
             return Output { path: None, process: Some(Rc::clone(list)), append, takes: true };
         }
-        let path = self.text(word);
+        let path = self.redirect_path(word);
         self.write_file(&path, append, &redirect.span);
         let takes = !matches!(redirect.fd, Some(fd) if fd != 1);
         Output { path: Some(path), process: None, append, takes }
@@ -129,7 +145,10 @@ impl Walker<'_> {
         if target.kinds.has(Place::Network) && text.contains(SECRET) {
             self.event("send-secret");
         }
-        if !target.is_known() || target.path.starts_with("/dev/") || self.files.len() > 256 {
+        if !target.is_known()
+            || (target.path.starts_with("/dev/") && !target.path.starts_with("/dev/shm/"))
+            || self.files.len() > 256
+        {
             return;
         }
         if target.path.starts_with("/proc/sys") && text.trim() == "" {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::attributes::Attributes;
 use super::env::{Env, Value};
 use super::flow::{Loop, Moved, Way};
 use super::functions::Call;
@@ -49,8 +50,16 @@ const PARSED_BYTE: usize = 25;
 /// The cost of a finding.
 const FOUND: usize = 1_500;
 
-/// A variable that `local` hides: its name, its value, its other values.
-pub(crate) type Hidden = (String, Option<Value>, Option<Vec<Value>>);
+/// A variable that `local` hides.
+pub(crate) struct Hidden {
+    pub name: String,
+    pub value: Option<Value>,
+    /// Its other values.
+    pub others: Option<Vec<Value>>,
+    pub attributes: Attributes,
+    /// The name that it stands for.
+    pub reference: Option<String>,
+}
 
 /// Work done so far, against the limits.
 #[derive(Debug, Default)]
@@ -131,6 +140,10 @@ pub(crate) struct Walker<'a> {
     pub exits: Way,
     /// The command at hand, for findings.
     pub span: Span,
+    /// A word could not be expanded, perhaps: then its command did not run.
+    pub broken: bool,
+    /// The next program is no function (`command`, `builtin`).
+    pub past_functions: bool,
     /// A tree walk gives the operands one by one: each call is part of a recursion.
     pub recursing: bool,
     /// The program at hand runs once for each of many things.
@@ -186,6 +199,8 @@ impl<'a> Walker<'a> {
             returns: Vec::new(),
             exits: Way::default(),
             span: 0..0,
+            broken: false,
+            past_functions: false,
             recursing: false,
             bulk: false,
             guesses: 0,
@@ -465,9 +480,15 @@ impl<'a> Walker<'a> {
         let outputs = self.redirects(&command.redirects);
         self.moved = None;
         // Held only where it is asked for: a second owner makes each assignment a copy.
-        let variables = (!self.env.debug.is_empty()).then(|| Rc::clone(&self.env.variables));
+        let before = (!self.env.debug.is_empty()).then(|| (Rc::clone(&self.env.variables), self.env.cwd.clone()));
+        if self.env.debug_fresh && matches!(command.kind, Kind::Simple { .. }) {
+            self.between_commands();
+        }
         let printed = self.kind(&command.kind);
-        if variables.is_some_and(|variables| !Rc::ptr_eq(&variables, &self.env.variables)) && !self.dead {
+        let changed = |walker: &Self, (variables, cwd): (Rc<_>, String)| {
+            !Rc::ptr_eq(&variables, &walker.env.variables) || cwd != walker.env.cwd
+        };
+        if before.is_some_and(|before| changed(self, before)) && !self.dead {
             self.between_commands();
         }
         if command.redirects.iter().any(|redirect| redirect.operator.may_fail()) {
@@ -497,7 +518,20 @@ impl<'a> Walker<'a> {
             }
             Kind::Arithmetic(word) => {
                 let text = self.text(word);
+                let before = (has_unknown(&text) || text.contains("()")).then(|| self.env.clone());
                 self.arithmetic_status(&text);
+                // What is unknown may be no expression, as nothing is none, and that changes nothing.
+                if let Some(before) = before {
+                    let after = self.env.clone();
+                    let names: Vec<String> =
+                        after.variables.keys().filter(|name| !before.variables.contains_key(*name)).cloned().collect();
+                    self.env = self.joined(after, before);
+                    for name in names {
+                        let mut env = self.env.clone();
+                        self.add_alternative(&mut env, &name, Value::Unset);
+                        self.env = env;
+                    }
+                }
                 String::new()
             }
             Kind::Test(words) => {
@@ -514,7 +548,8 @@ impl<'a> Walker<'a> {
         {
             return text.clone();
         }
-        let text = self
+        let outer = std::mem::take(&mut self.broken);
+        let mut text = self
             .deeper(|walker| {
                 walker.subshell(|walker| match only_redirect(list) {
                     // `$(< file)` is the file.
@@ -526,6 +561,9 @@ impl<'a> Walker<'a> {
                 })
             })
             .unwrap_or_else(|| UNKNOWN.to_string());
+        if std::mem::replace(&mut self.broken, outer) && !text.is_empty() {
+            text = UNKNOWN.to_string();
+        }
         let text = text.trim_end_matches('\n');
         self.note_choice(key, list, text);
         self.bounded(text.to_owned())

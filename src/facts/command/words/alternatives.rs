@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::text::{TOKEN, UNKNOWN, is_known};
 use crate::facts::command::effects::programs;
-use crate::facts::command::grammar::syntax::{Command, Kind, List, Word};
+use crate::facts::command::grammar::syntax::{Command, Kind, List, Redirect, Word};
 use crate::facts::command::shell::env::{Env, POSITIONAL, Value};
 use crate::facts::command::shell::flow::Way;
 use crate::facts::command::shell::walk::Walker;
@@ -14,6 +14,9 @@ const COMBINATIONS: usize = 48;
 
 /// How many texts of its substitutions one command is tried with, and how deep that nests.
 const CHOICES: usize = 8;
+
+/// How many combinations of them.
+const CHOSEN: usize = 12;
 
 impl Walker<'_> {
     pub(crate) fn note_read(&mut self, name: &str) {
@@ -33,8 +36,26 @@ impl Walker<'_> {
     pub(crate) fn each_alternative(&mut self, command: &Command) -> String {
         match &command.kind {
             Kind::Simple { .. } => self.each_value(|walker| walker.command_here(command)),
-            _ => self.command_here(command),
+            _ => {
+                let open = |redirect: &Redirect| redirect.target.get().is_some_and(|word| word.literal().is_none());
+                if !self.env.alternatives.is_empty() && command.redirects.iter().any(open) {
+                    self.other_redirects(&command.redirects);
+                }
+                self.command_here(command)
+            }
         }
+    }
+
+    /// Where the redirects of a compound command may lead.
+    fn other_redirects(&mut self, redirects: &[Redirect]) {
+        let before = self.env.clone();
+        let status = self.status;
+        self.each_value(|walker| {
+            walker.redirects(redirects);
+            String::new()
+        });
+        self.enter(before);
+        self.status = status;
     }
 
     /// Runs for all values of the variables that it reads, and for all that its substitutions may print; the states
@@ -49,19 +70,32 @@ impl Walker<'_> {
         let mut after = Way::default();
         self.leave(&mut after);
         self.forced += 1;
-        for (key, text) in found.iter().flat_map(|(key, texts)| texts.iter().map(move |text| (key, text))).take(CHOICES)
-        {
+        let all = found.iter().fold(1_usize, |all, (_, texts)| all.saturating_mul(texts.len() + 1));
+        if all > CHOSEN {
+            self.notes.effect("unresolved");
+        }
+        for number in 1..all.min(CHOSEN) {
             let Some(env) = after.env.clone() else { break };
             if self.exhausted() {
                 break;
             }
             self.steps += 1 + env.variables.len() / 4;
             self.enter(env);
-            self.env.set_text(key, text.as_str());
+            // The digits of the number say what each substitution prints; where one is 0, what it printed first.
+            let mut rest = number;
+            let mut chosen = Vec::new();
+            for (key, texts) in &found {
+                let digit = rest % (texts.len() + 1);
+                rest /= texts.len() + 1;
+                if let Some(text) = digit.checked_sub(1).and_then(|at| texts.get(at)) {
+                    self.env.set_text(key, text.as_str());
+                    chosen.push(key);
+                }
+            }
             let outer = std::mem::take(&mut self.choices);
             run(self);
             self.choices = outer;
-            Rc::make_mut(&mut self.env.variables).remove(key);
+            chosen.into_iter().for_each(|key| drop(Rc::make_mut(&mut self.env.variables).remove(key)));
             self.leave(&mut after);
         }
         self.forced -= 1;
@@ -72,11 +106,15 @@ impl Walker<'_> {
 
     /// A substitution whose branches print different lines gives one of them.
     pub(crate) fn note_choice(&mut self, key: String, list: &List, text: &str) {
-        if !text.contains('\n') || !is_known(text) || self.choices.len() >= CHOICES || !self.chooses(list, 0) {
-            return;
+        if text.contains('\n') && is_known(text) && self.chooses(list, 0) {
+            self.add_choice(key, text.lines().map(str::to_owned).collect());
         }
-        let texts: Vec<String> = text.lines().map(str::to_owned).collect();
-        if texts.len() <= CHOICES {
+    }
+
+    /// What is found under a key where the command at hand runs again.
+    pub(crate) fn add_choice(&mut self, key: String, texts: Vec<String>) {
+        let known = self.choices.iter().any(|(other, _)| *other == key);
+        if !known && self.choices.len() < CHOICES && texts.len() <= CHOICES {
             self.choices.push((key, texts));
         }
     }

@@ -1,6 +1,9 @@
 //! Brace expansion (bash(1), Brace Expansion), which happens before every other expansion.
 
-use crate::facts::command::grammar::syntax::Part;
+use std::rc::Rc;
+
+use crate::facts::command::grammar::syntax::{Parameter, Part};
+use crate::facts::command::words::text::has_unknown;
 
 /// A word as single unquoted characters and parts, by their number, that braces cannot look into.
 #[derive(Clone, Copy)]
@@ -39,6 +42,13 @@ impl Budget {
 const UNITS: usize = 400_000;
 const UNIT: usize = 5;
 
+/// Whether unknown code may hold the other half of a brace in it: nobody knows how many words it is.
+pub(crate) fn are_open(parts: &[Part]) -> bool {
+    let texts = || parts.iter().filter_map(|part| if let Part::Literal(text) = part { Some(text) } else { None });
+    let count = |brace| texts().map(|text| text.matches(brace).count()).sum::<usize>();
+    texts().any(|text| has_unknown(text)) && count('{') != count('}')
+}
+
 /// The words that a word's braces give; `None` where there are none.
 pub(crate) fn expand(parts: &[Part], limit: usize) -> Option<Braces> {
     if !parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains('{'))) {
@@ -69,6 +79,12 @@ fn join(units: &[Unit], all: &[Part]) -> Vec<Part> {
     for unit in units {
         match (unit, parts.last_mut()) {
             (Unit::Char(c), Some(Part::Literal(text))) => text.push(*c),
+            (Unit::Char(c), Some(Part::Parameter(parameter)))
+                if parameter.bare && (c.is_ascii_alphanumeric() || *c == '_') =>
+            {
+                let name = format!("{}{c}", parameter.name);
+                *parameter = Rc::new(Parameter { name, bare: true, ..Parameter::default() });
+            }
             (Unit::Char(c), _) => parts.push(Part::Literal(c.to_string())),
             (Unit::Atom(i), _) => parts.extend(all.get(*i).cloned()),
         }

@@ -21,6 +21,7 @@ impl Memory for Walker<'_> {
 
     fn set(&mut self, name: &str, index: Option<&str>, value: Option<i64>, certain: bool) {
         let text = value.map_or_else(|| TOKEN.to_string(), |value| value.to_string());
+        let name = &self.referred(name);
         if let Some(index) = index {
             self.set_item(name, index.to_owned(), text);
         } else if certain {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::braces;
 use super::text::{
-    CLOSE, MAYBE, OPEN, STAR, TOKEN, UNKNOWN, ansi_c, glob_char, has_unknown, inert, is_known, matches_within, taint,
+    CLOSE, MAYBE, ONE, OPEN, TOKEN, UNKNOWN, ansi_c, glob_char, has_glob, has_unknown, inert, is_known, is_unknown,
+    matches_within, taint,
 };
 use crate::facts::command::grammar::syntax::{Parameter, Part, Span, Word};
 use crate::facts::command::shell::env::Value;
@@ -27,6 +28,10 @@ struct Fields {
     /// Whether unquoted expansions are split and globs are alive.
     split: bool,
     separators: String,
+    /// What `"$*"` is joined with.
+    joint: String,
+    /// In the word of `${name-word}`: what is not quoted is split.
+    inside: bool,
     /// Blanks ended the last field: a separator that is none belongs to the same end.
     after_blanks: bool,
 }
@@ -129,9 +134,13 @@ impl Walker<'_> {
 
     fn expand_word(&mut self, word: &Word, out: &mut Vec<Field>) {
         if let [Part::Literal(text)] = word.parts.as_slice()
-            && !text.contains(['~', '{', '*', '?', '[', ']', MAYBE])
+            && !text.contains(['~', '{', '}', '*', '?', '[', ']', MAYBE])
         {
             out.push(Field { text: text.clone(), span: word.span.clone() });
+            return;
+        }
+        if braces::are_open(&word.parts) {
+            out.push(Field { text: UNKNOWN.to_string(), span: word.span.clone() });
             return;
         }
         let mut fields = self.fields(word.span.clone(), true);
@@ -166,13 +175,23 @@ impl Walker<'_> {
             started: false,
             span,
             split,
+            joint: separators.chars().next().map(String::from).unwrap_or_default(),
             separators,
+            inside: false,
             after_blanks: false,
         }
     }
 
-    /// A word as one text: assignments, redirect targets, here-strings, `case` subjects.
+    /// A word as one text: redirect targets, here-strings, `case` subjects.
     pub(crate) fn text(&mut self, word: &Word) -> String {
+        match word.parts.as_slice() {
+            [Part::Literal(text)] if !text.contains(['~', MAYBE]) => text.clone(),
+            _ => inert(&self.text_of_names(word)),
+        }
+    }
+
+    /// The same for an assignment: names of files that a substitution printed are still any.
+    pub(crate) fn text_of_names(&mut self, word: &Word) -> String {
         if let [Part::Literal(text)] = word.parts.as_slice()
             && !text.contains(['~', MAYBE])
         {
@@ -182,15 +201,29 @@ impl Walker<'_> {
         self.parts(&word.parts, false, true, &mut fields);
         let text =
             fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect::<Vec<_>>().join(" ");
-        self.bounded(inert(&finish(text)))
+        self.bounded(finish(text))
     }
 
-    /// A word as a pattern: its unquoted globs are alive.
-    pub(crate) fn pattern(&mut self, word: &Word) -> String {
+    fn patterns(&mut self, word: &Word) -> Vec<String> {
         let mut fields = self.fields(word.span.clone(), true);
         fields.separators.clear();
         self.parts(&word.parts, false, true, &mut fields);
-        finish(fields.done.into_iter().map(|field| field.text).chain([fields.current]).collect())
+        let last = Some(fields.current).filter(|_| fields.started || fields.done.is_empty());
+        fields.done.into_iter().map(|field| field.text).chain(last).collect()
+    }
+
+    /// A word as a pattern: its unquoted globs are alive. What bash makes of several words depends on where they stand.
+    pub(crate) fn pattern(&mut self, word: &Word) -> String {
+        match self.patterns(word).as_mut_slice() {
+            [] => String::new(),
+            [pattern] => finish(std::mem::take(pattern)),
+            _ => UNKNOWN.to_string(),
+        }
+    }
+
+    /// The same of all its words.
+    pub(crate) fn joined_pattern(&mut self, word: &Word) -> String {
+        finish(self.patterns(word).join(" "))
     }
 
     /// Cuts a text that grew beyond its limit; what is cut off is unknown, and said.
@@ -231,6 +264,14 @@ impl Walker<'_> {
                         }
                         _ => self.tilde(text, parts.len() == 1, out),
                     };
+                    if quoted {
+                        out.push(rest);
+                        continue;
+                    }
+                    if out.inside {
+                        out.push_split(rest);
+                        continue;
+                    }
                     for c in rest.chars() {
                         out.started = true;
                         out.current.push(if out.split { glob_char(c) } else { c });
@@ -238,16 +279,23 @@ impl Walker<'_> {
                 }
                 Part::Quoted(text) => out.push(text),
                 Part::Double(inner) => {
+                    let outer = std::mem::replace(&mut out.inside, false);
                     // `"$@"` of nothing is no field at all.
-                    if !matches!(inner.as_slice(), [Part::Parameter(p)] if p.name == "@" || is_all(p)) {
+                    if !matches!(inner.as_slice(), [Part::Parameter(p)] if is_list(p)) {
                         out.started = true;
                     }
                     self.parts(inner, true, false, out);
+                    out.inside = outer;
                 }
                 Part::Parameter(parameter) => self.parameter(parameter, quoted, out),
                 Part::Substitution(list) => {
                     let text = self.substitution(list);
-                    if quoted { out.push(&text) } else { out.push_split(&text) }
+                    if quoted {
+                        out.push(&names_joined(text));
+                    } else {
+                        self.splits(&text);
+                        out.push_split(&text);
+                    }
                 }
                 Part::Arithmetic(word) => {
                     let text = self.arithmetic(word);
@@ -277,14 +325,41 @@ impl Walker<'_> {
         }
         let home = match user {
             "" => self.home(),
-            "+" => self.env.cwd.clone(),
+            "+" => self.chosen_cwd(),
+            // Where no `cd` worked it is text.
+            "-" if !self.env.other_cwds.is_empty() => UNKNOWN.to_string(),
             "-" => self.env.old_cwd.clone().unwrap_or_else(|| UNKNOWN.to_string()),
+            _ if user.trim_start_matches(['+', '-']).parse::<usize>().is_ok() => match self.env.stack.is_empty() {
+                true if user.trim_start_matches(['+', '-']) == "0" => self.env.cwd.clone(),
+                true => return text,
+                false => UNKNOWN.to_string(),
+            },
             "root" => "/root".to_owned(),
-            _ if user.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) => format!("/home/{user}"),
+            _ if has_unknown(user) => UNKNOWN.to_string(),
+            _ if user.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && user.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) =>
+            {
+                format!("/home/{user}")
+            }
             _ => return text,
         };
         out.push(&home);
         tail
+    }
+
+    /// The working directory. Where it may be another one, the command at hand runs again for each.
+    fn chosen_cwd(&mut self) -> String {
+        if self.env.other_cwds.is_empty() {
+            return self.env.cwd.clone();
+        }
+        let key = format!(" {}", self.env.cwd);
+        if self.forced > 0
+            && let Some(Value::Text(text)) = self.env.variables.get(&key)
+        {
+            return text.clone();
+        }
+        self.add_choice(key, self.env.other_cwds.clone());
+        self.env.cwd.clone()
     }
 
     pub(crate) fn home(&self) -> String {
@@ -304,29 +379,97 @@ impl Walker<'_> {
         // Looked at before the operator too: what it makes of a long text is work as well.
         let held = self.held(parameter);
         let held = self.within_limit(held);
+        let Some(held) = self.substituted(parameter, held, quoted, out) else { return };
         let held = self.operate(parameter, held);
         let held = self.within_limit(held);
         match held {
             Held::Unset => {
-                if quoted {
+                if quoted && !is_list(parameter) {
                     out.push("");
                 }
             }
             Held::Unknown => out.push(&UNKNOWN.to_string()),
             Held::Text(text) if quoted => out.push(&text),
-            Held::Text(text) => out.push_split(&text),
+            Held::Text(text) => {
+                self.splits(&text);
+                out.push_split(&text);
+            }
             Held::List { items, star: true } if quoted => {
-                let separator = out.separators.chars().next().map(String::from).unwrap_or_default();
-                out.push(&items.join(&separator));
+                let joined = items.join(&out.joint);
+                out.push(&joined);
             }
             Held::List { items, .. } => {
                 for (i, item) in items.iter().enumerate() {
                     if i > 0 {
                         out.end();
                     }
-                    if quoted { out.push(item) } else { out.push_split(item) }
+                    if quoted {
+                        out.push(item);
+                    } else if item.is_empty() && !out.separators.contains(|c: char| c.is_ascii_whitespace()) {
+                        // It stays or not, by what else separates.
+                        out.push(&UNKNOWN.to_string());
+                    } else {
+                        self.splits(item);
+                        out.push_split(item);
+                    }
                 }
             }
+        }
+    }
+
+    /// Names of files that nothing quotes: those with blanks in them become several words.
+    fn splits(&mut self, text: &str) {
+        if has_glob(text) {
+            self.notes.splits();
+        }
+    }
+
+    /// `${name-word}` and `${name+word}`: the word stands in the place of the parameter, with its quotes; `None` where it
+    /// does.
+    fn substituted(&mut self, parameter: &Parameter, held: Held, quoted: bool, out: &mut Fields) -> Option<Held> {
+        let operator = parameter.operator.trim_start_matches(':');
+        let Some(word) = parameter.argument.as_ref().filter(|_| matches!(operator, "-" | "+") && !parameter.length)
+        else {
+            return Some(held);
+        };
+        let mut absent = self.is_absent(parameter, &held);
+        if operator == "+" && absent.is_none() {
+            absent = Some(self.chosen_absence(word));
+        }
+        if absent == Some(operator == "+") {
+            return Some(if operator == "+" { Held::Unset } else { held });
+        }
+        let lists = word.parts.iter().any(|part| matches!(part, Part::Parameter(_) | Part::Double(_)));
+        if quoted && !lists {
+            let text = self.text(word);
+            out.push(&text);
+            return None;
+        }
+        let outer = std::mem::replace(&mut out.inside, !quoted);
+        self.parts(&word.parts, quoted, !quoted, out);
+        out.inside = outer;
+        None
+    }
+
+    /// Whether a variable of which nobody knows is taken for absent: the command runs again with the other answer.
+    fn chosen_absence(&mut self, word: &Word) -> bool {
+        let key = format!(" {word:p}");
+        if self.forced > 0 && self.env.variables.contains_key(&key) {
+            return true;
+        }
+        self.add_choice(key, vec![String::new()]);
+        false
+    }
+
+    fn is_absent(&self, parameter: &Parameter, held: &Held) -> Option<bool> {
+        let colon = parameter.operator.starts_with(':');
+        match held {
+            Held::Unset => Some(true),
+            Held::Unknown => None,
+            Held::Text(text) if text.contains(MAYBE) => None,
+            Held::Text(text) => Some(colon && text.is_empty()),
+            Held::List { items, .. } if colon => Some(items.iter().all(String::is_empty) && items.len() < 2),
+            Held::List { items, .. } => Some(items.is_empty()),
         }
     }
 
@@ -352,7 +495,7 @@ impl Walker<'_> {
         let Some(text) = index else { return self.variable(&parameter.name, None) };
         match self.variable(&parameter.name, Some(&text)) {
             Held::Unset | Held::Unknown if !parameter.name.is_empty() => {
-                let index = self.index(&text);
+                let index = self.index_of(&parameter.name, &text);
                 self.variable(&parameter.name, Some(&index))
             }
             held => held,
@@ -369,6 +512,10 @@ impl Walker<'_> {
                 _ => Held::Unknown,
             };
         }
+        if parameter.name == "#" && self.env.posix {
+            // `$!` without what `#` cuts.
+            return Held::Unknown;
+        }
         match self.variable(&parameter.name, None) {
             Held::Text(name) if is_known(&name) && !name.is_empty() => self.named(&name),
             _ => Held::Unknown,
@@ -381,7 +528,7 @@ impl Walker<'_> {
             Some((_, index)) => {
                 let index = index.trim_end_matches(']').to_owned();
                 let name = self.name_operand(name);
-                let index = if matches!(index.as_str(), "@" | "*") { index } else { self.index(&index) };
+                let index = if matches!(index.as_str(), "@" | "*") { index } else { self.index_of(&name, &index) };
                 self.variable(&name, Some(&index))
             }
             None => self.variable(name, None),
@@ -402,7 +549,10 @@ impl Walker<'_> {
                 };
             }
             "#" => {
-                let count = positional.map(|items| items.len().saturating_sub(1).to_string());
+                // A glob may be several.
+                let count = positional
+                    .filter(|items| !items.iter().skip(1).any(|item| has_glob(item)))
+                    .map(|items| items.len().saturating_sub(1).to_string());
                 return Held::Text(count.unwrap_or_else(|| TOKEN.to_string()));
             }
             "?" | "$" | "!" | "-" => return Held::Text(TOKEN.to_string()),
@@ -410,12 +560,15 @@ impl Walker<'_> {
         }
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             return match (positional, name.parse::<usize>()) {
+                (Some(items), Ok(n)) if items.iter().take(n).skip(1).any(|item| has_glob(item)) => Held::Unknown,
                 (Some(items), Ok(n)) => items.get(n).map_or(Held::Unset, |item| Held::Text(item.clone())),
                 (None, Ok(0)) => Held::Text("bash".to_owned()),
                 _ => Held::Text(MAYBE.to_string()),
             };
         }
         match (self.env.get(name), index) {
+            // No `cd` worked, perhaps.
+            _ if name == "OLDPWD" && !self.env.other_cwds.is_empty() => Held::Unknown,
             (Some(Value::Unset), _) => Held::Unset,
             (Some(Value::Array(items)), Some("@" | "*")) => {
                 Held::List { items: items.iter().map(|(_, value)| value.clone()).collect(), star: index == Some("*") }
@@ -423,6 +576,7 @@ impl Walker<'_> {
             (Some(Value::Array(items)), index) => item(items, index.unwrap_or("0")),
             (Some(Value::Text(text)), None | Some("0" | "@" | "*")) => Held::Text(text.clone()),
             (Some(Value::Text(_)), Some(_)) => Held::Unset,
+            (None, _) if name == "PWD" => Held::Text(self.chosen_cwd()),
             (None, _) => self.inherited(name),
         }
     }
@@ -431,7 +585,6 @@ impl Walker<'_> {
     fn inherited(&self, name: &str) -> Held {
         let text = match name {
             "HOME" => self.home(),
-            "PWD" => self.env.cwd.clone(),
             "OLDPWD" => match &self.env.old_cwd {
                 Some(cwd) => cwd.clone(),
                 None => return Held::Unknown,
@@ -455,7 +608,7 @@ impl Walker<'_> {
         if parameter.length {
             return Held::Text(match held {
                 Held::Text(text) if is_known(&text) => text.chars().count().to_string(),
-                Held::List { items, .. } => items.len().to_string(),
+                Held::List { items, .. } if !items.iter().any(|item| has_glob(item)) => items.len().to_string(),
                 Held::Unset => "0".to_owned(),
                 _ => TOKEN.to_string(),
             });
@@ -464,6 +617,10 @@ impl Walker<'_> {
             "" => held,
             ":-" | "-" | ":=" | "=" | ":?" | "?" | ":+" | "+" => self.test_operator(parameter, held),
             "?unknown" => {
+                if parameter.name.is_empty() {
+                    self.broken = true;
+                    self.notes.effect("unresolved");
+                }
                 if let Some(word) = &parameter.argument {
                     self.text(word);
                 }
@@ -474,14 +631,7 @@ impl Walker<'_> {
     }
 
     fn test_operator(&mut self, parameter: &Parameter, held: Held) -> Held {
-        let colon = parameter.operator.starts_with(':');
-        let absent = match &held {
-            Held::Unset => Some(true),
-            Held::Unknown => None,
-            Held::Text(text) if text.contains(MAYBE) => None,
-            Held::Text(text) => Some(colon && text.is_empty()),
-            Held::List { items, .. } => Some(items.is_empty()),
-        };
+        let absent = self.is_absent(parameter, &held);
         // The argument is only evaluated where it may be used; its commands only run then.
         let wanted = match parameter.operator.trim_start_matches(':') {
             "+" => absent != Some(true),
@@ -494,7 +644,10 @@ impl Walker<'_> {
         match parameter.operator.trim_start_matches(':') {
             "+" if wanted => Held::Text(argument),
             "+" => Held::Unset,
-            "?" => held,
+            "?" => {
+                self.broken |= absent != Some(false);
+                held
+            }
             operator if wanted => {
                 if operator == "=" {
                     self.env.set_text(&parameter.name, argument.clone());
@@ -513,10 +666,19 @@ impl Walker<'_> {
         };
         let second = match &parameter.second {
             Some(word) if parameter.operator == ":" => Some(self.arithmetic(word)),
-            Some(word) => Some(self.text(word)),
+            Some(word) => {
+                let text = self.text(word);
+                // `&` is what was found, for some versions of bash.
+                let quoted = word.parts.iter().all(|part| matches!(part, Part::Quoted(_) | Part::Double(_)));
+                Some(if text.contains('&') && !quoted { UNKNOWN.to_string() } else { text })
+            }
             None => None,
         };
         match held {
+            Held::List { items, star } if parameter.operator == ":" && items.iter().any(|item| has_glob(item)) => {
+                let items = if argument == "0" && second.is_none() { items } else { vec![UNKNOWN.to_string()] };
+                Held::List { items, star }
+            }
             Held::List { items, star } if parameter.operator == ":" => {
                 // For `$@` index 0 is `$0`; for arrays it is the first element.
                 let parameters = parameter.name == "@" || parameter.name == "*";
@@ -550,6 +712,11 @@ impl Walker<'_> {
         }
         if has_unknown(text) {
             return keep_prefix(text, parameter.operator);
+        }
+        // What an unknown pattern cuts, nobody knows.
+        let cuts = matches!(parameter.operator, "#" | "##" | "%" | "%%" | "/" | "//" | "/#" | "/%");
+        if has_glob(text) && !keeps_names(text, parameter.operator) || cuts && has_unknown(argument) {
+            return UNKNOWN.to_string();
         }
         match parameter.operator {
             operator @ ("#" | "##" | "%" | "%%" | "/" | "//" | "/#" | "/%") => {
@@ -585,7 +752,11 @@ impl Walker<'_> {
     /// Runs the commands inside an arithmetic expression; the value where it is simple.
     pub(crate) fn arithmetic(&mut self, word: &Word) -> String {
         let text = self.text(word);
-        self.arithmetic_text(&text)
+        let value = self.arithmetic_text(&text);
+        // By zero, perhaps.
+        let divides = value.chars().eq([TOKEN]) && text.contains(['/', '%']);
+        self.broken |= is_known(&text) && (divides || value.chars().eq([UNKNOWN]));
+        value
     }
 }
 
@@ -614,6 +785,33 @@ fn split_at_tilde(text: &str) -> Option<(&str, &str)> {
     let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if named && value.starts_with('~') { text.split_at_checked(name.len() + 1) } else { None }
+}
+
+/// Names of files that were joined to one text: which, nobody knows.
+pub(crate) fn names_joined(text: String) -> String {
+    if !has_glob(&text) {
+        return text;
+    }
+    let known = |word: &str| if has_glob(word) { UNKNOWN.to_string() } else { word.to_owned() };
+    text.split(' ').map(known).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an operator gives for a pattern what it gives for all that the pattern matches: it changes letters, or cuts
+/// where the pattern is text, or anything.
+fn keeps_names(text: &str, operator: &str) -> bool {
+    let open = |c: Option<char>| c.is_some_and(|c| matches!(c, ONE | OPEN | CLOSE));
+    match operator {
+        "^^" | ",," => !text.contains(OPEN),
+        "#" | "##" => !open(text.chars().next()),
+        "%" | "%%" => !open(text.chars().next_back()),
+        _ => false,
+    }
+}
+
+/// `$@`, `${a[@]}`: in double quotes a word for each item, and none for none.
+fn is_list(parameter: &Parameter) -> bool {
+    let index = parameter.index.as_ref().and_then(Word::literal);
+    parameter.name == "@" || index == Some("@")
 }
 
 fn is_all(parameter: &Parameter) -> bool {
@@ -695,10 +893,16 @@ fn replace(
         });
     }
     // One character at a time is what patterns in scripts mostly match (`${x//[^a-z]/}`).
+    let bracket =
+        pattern.starts_with(OPEN) && pattern.find(CLOSE).is_some_and(|at| at + CLOSE.len_utf8() == pattern.len());
+    let one = (bracket || pattern.chars().eq([ONE])) && !pattern.chars().any(is_unknown);
+    if !one || matches!(operator, "/#" | "/%") {
+        return replace_longest(text, pattern, replacement, operator, work);
+    }
     let mut out = String::with_capacity(text.len());
     let mut done = false;
     for c in text.chars() {
-        if !done && pattern != STAR.to_string() && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
+        if !done && matches_within(pattern, c.encode_utf8(&mut [0; 4]), work)? {
             out.push_str(replacement);
             done = operator == "/";
             if out.len() > limit.saturating_mul(2) {
@@ -706,6 +910,40 @@ fn replace(
             }
         } else {
             out.push(c);
+        }
+    }
+    Some(out)
+}
+
+/// Replaces the longest match at each place.
+fn replace_longest(text: &str, pattern: &str, replacement: &str, operator: &str, work: &mut usize) -> Option<String> {
+    let ends = boundaries(text);
+    let mut out = String::new();
+    let mut at = 0;
+    while let Some(&start) = ends.get(at) {
+        let anchored = operator == "/#" && at > 0;
+        let mut found = None;
+        for (end_at, &end) in ends.iter().enumerate().skip(at + 1).rev().filter(|_| !anchored) {
+            let fits = operator != "/%" || end == text.len();
+            if fits && matches_within(pattern, text.get(start..end)?, work)? {
+                found = Some(end_at);
+                break;
+            }
+        }
+        match found {
+            Some(end_at) => {
+                out.push_str(replacement);
+                at = end_at;
+                if operator != "//" {
+                    out.push_str(text.get(*ends.get(at)?..)?);
+                    return Some(out);
+                }
+            }
+            None => {
+                let next = ends.get(at + 1).copied().unwrap_or(text.len());
+                out.push_str(text.get(start..next)?);
+                at += 1;
+            }
         }
     }
     Some(out)

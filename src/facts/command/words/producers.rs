@@ -133,6 +133,10 @@ fn of_input(input: Option<&str>, transform: impl Fn(&str) -> String) -> String {
 }
 
 fn echo(args: &[String]) -> String {
+    // It may be an option.
+    if args.first().is_some_and(|arg| arg.starts_with('-') && has_unknown(arg)) {
+        return UNKNOWN.to_string();
+    }
     let mut rest = args;
     let (mut newline, mut escaped) = (true, false);
     while let Some((arg, tail)) = rest.split_first() {
@@ -158,15 +162,22 @@ fn echo(args: &[String]) -> String {
 pub(crate) fn printf(args: &[String]) -> String {
     let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
     let Some((format, mut rest)) = args.split_first() else { return String::new() };
-    let format = escapes(&inert(format), false);
+    let format = inert(format);
     let mut out = String::new();
     for _ in 0..256 {
         let before = rest.len();
         let mut chars = format.chars().peekable();
-        while let Some(c) = chars.next() {
-            if c != '%' {
-                out.push(c);
+        // What an escape gives is no conversion.
+        let mut plain = String::new();
+        loop {
+            let c = chars.next();
+            if let Some(c) = c.filter(|c| *c != '%') {
+                plain.push(c);
                 continue;
+            }
+            out.push_str(&escapes(&std::mem::take(&mut plain), false));
+            if c.is_none() {
+                break;
             }
             while chars.next_if(|c| c.is_ascii_digit() || "-+ #.*'".contains(*c)).is_some() {}
             let conversion = chars.next().unwrap_or('%');

@@ -18,7 +18,7 @@ use crate::facts::command::shell::env::Value;
 use crate::facts::command::shell::exec;
 use crate::facts::command::shell::walk::Walker;
 use crate::facts::command::words::text;
-use crate::facts::command::words::text::UNKNOWN;
+use crate::facts::command::words::text::{UNKNOWN, is_known};
 use crate::facts::command::words::variables;
 
 /// A wrapper whose arguments no table describes.
@@ -387,11 +387,23 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
         .or_else(|| (options.has('i') || options.has_long("replace", 2)).then(|| "{}".to_owned()));
     let delimiter = options.values('d').into_iter().chain(options.long_values("delimiter")).next();
     let delimiter = delimiter.map(|text| text::escapes(&text, true));
-    let words = xargs_words(&input, replace.is_some(), options.has('0') || options.has_long("null", 2), delimiter);
-    if words.len() > walker.limits.words {
+    let null = options.has('0') || options.has_long("null", 2);
+    let number = |short, long| {
+        let given = options.values(short).into_iter().chain(options.long_values(long)).last();
+        given.and_then(|text| text.parse::<usize>().ok()).filter(|count| *count > 0)
+    };
+    let lines =
+        number('L', "max-lines").or_else(|| (options.has('l') || options.has_long("max-lines", 5)).then_some(1));
+    let mut items = xargs_items(&input, replace.is_some(), null, delimiter);
+    let most = walker.limits.words;
+    if items.iter().map(Vec::len).sum::<usize>() > most {
         walker.limited("words");
+        items.truncate(most);
     }
-    let words: Vec<String> = words.into_iter().take(walker.limits.words).collect();
+    let words: Vec<String> = items.iter().flatten().take(most).cloned().collect();
+    // Lines of an unknown text may be one item, where nothing else ends it.
+    let several = input.trim_end_matches('\n').contains('\n') && !input.contains('\0');
+    let whole = (null && several && !is_known(&input)).then(|| vec![vec![input.clone()]]);
     let outer = std::mem::replace(&mut walker.bulk, true);
     let printed = match (replace, options.values('J').first()) {
         (Some(mark), _) if !mark.is_empty() => replaced(walker, &argv, &words, &mark),
@@ -401,27 +413,109 @@ fn xargs(walker: &mut Walker<'_>, _: &str, args: &[String]) -> String {
             walker.subshell(|walker| walker.exec_texts(argv))
         }
         _ => {
-            let argv = argv.into_iter().chain(words).collect();
-            walker.subshell(|walker| {
-                // The command does not read the list as its own input.
-                walker.env.stdin = None;
-                walker.exec_texts(argv)
-            })
+            let count = number('n', "max-args");
+            let groups = match (count, lines) {
+                (Some(count), None) => words.chunks(count).map(<[String]>::to_vec).collect(),
+                (_, Some(count)) => items.chunks(count).map(<[Vec<String>]>::concat).collect(),
+                _ => vec![words],
+            };
+            let printed = each_group(walker, &argv, groups, count);
+            printed + &whole.map_or_else(String::new, |groups| each_group(walker, &argv, groups, None))
         }
     };
     walker.bulk = outer;
     printed
 }
 
-/// The items of the list that xargs reads.
-fn xargs_words(input: &str, lines: bool, null: bool, delimiter: Option<String>) -> Vec<String> {
-    let trimmed = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    match delimiter {
-        Some(delimiter) if !delimiter.is_empty() => input.split(delimiter.as_str()).filter_map(trimmed).collect(),
-        _ if null => input.split(['\0', '\n']).filter_map(trimmed).collect(),
-        _ if lines => input.lines().map(|line| shell_words(line).join(" ")).filter(|line| !line.is_empty()).collect(),
-        _ => shell_words(input),
+/// How many calls of one `xargs` are told apart.
+const GROUPS: usize = 64;
+
+/// How many names of files that a pattern stands for are told apart in a group.
+const NAMES: usize = 3;
+
+/// Runs a command with each group of words. Where one of them is unknown, nobody knows where the groups end.
+fn each_group(walker: &mut Walker<'_>, argv: &[String], mut groups: Vec<Vec<String>>, count: Option<usize>) -> String {
+    let open = groups.iter().flatten().any(|word| text::has_unknown(word));
+    if groups.len() > GROUPS || open {
+        groups = vec![groups.concat()];
     }
+    if groups.is_empty() {
+        groups.push(Vec::new());
+    }
+    if groups.iter().flatten().any(|word| text::has_glob(word)) {
+        // Names with blanks in them are several, and the groups end elsewhere.
+        match count {
+            Some(count) if count <= NAMES && !groups.iter().flatten().any(|word| word.contains('/')) => {
+                groups.extend((1..=count).map(|count| vec![text::TOKEN.to_string(); count]));
+            }
+            None if groups.len() <= 1 => {}
+            _ => groups.push(vec![UNKNOWN.to_string()]),
+        }
+        walker.notes.splits();
+    }
+    let mut printed = String::new();
+    for words in groups {
+        let argv = argv.iter().cloned().chain(words).collect();
+        printed.push_str(&walker.subshell(|walker| {
+            // The command does not read the list as its own input.
+            walker.env.stdin = None;
+            walker.exec_texts(argv)
+        }));
+    }
+    printed
+}
+
+/// The items of the list that xargs reads, by line; where something else ends items, each is a line.
+fn xargs_items(input: &str, lines: bool, null: bool, delimiter: Option<String>) -> Vec<Vec<String>> {
+    let one = |item: &str| vec![item.to_owned()];
+    let ended = |end: &str| -> Vec<Vec<String>> {
+        // What ends the last item begins no further one.
+        let text = input.strip_suffix(end).unwrap_or(input);
+        if input.is_empty() { Vec::new() } else { text.split(end).map(one).collect() }
+    };
+    match delimiter {
+        Some(delimiter) if !delimiter.is_empty() => ended(&delimiter),
+        // Whoever made the list may have written lines for it.
+        _ if null && !is_known(input) => input.split(['\0', '\n']).filter(|item| !item.is_empty()).map(one).collect(),
+        _ if null => ended("\0"),
+        _ if lines => xargs_lines(input, true),
+        _ => xargs_lines(input, false),
+    }
+}
+
+/// Lines of words, with the quotes of xargs, which keep all but themselves; a backslash makes the next character ordinary,
+/// the end of a line even. A line that ends in a blank goes on in the next. Where lines are items (`whole`), blanks inside
+/// them end nothing.
+fn xargs_lines(input: &str, whole: bool) -> Vec<Vec<String>> {
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    let (mut line, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let (mut quote, mut after_blank) = (None, false);
+    let mut chars = input.chars();
+    while let Some(c) = chars.next() {
+        let blank = c == ' ' || c == '\t';
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '\\') => word.get_or_insert_default().extend(chars.next()),
+            (None, '\n') => {
+                line.extend(word.take());
+                if !line.is_empty() && (whole || !after_blank) {
+                    lines.push(std::mem::take(&mut line));
+                }
+            }
+            (None, _) if blank && (!whole || word.is_none()) => line.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+        after_blank = blank;
+    }
+    line.extend(word);
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
 }
 
 fn replaced(walker: &mut Walker<'_>, argv: &[String], words: &[String], mark: &str) -> String {

@@ -139,7 +139,7 @@ pub(crate) fn command_after<'a>(
 
 fn assignment(arg: &str) -> Option<(String, String)> {
     let (name, value) = arg.split_once('=')?;
-    let valid = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_%".contains(c));
+    let valid = !name.is_empty() && !name.starts_with('/');
     valid.then(|| (name.to_owned(), value.to_owned()))
 }
 

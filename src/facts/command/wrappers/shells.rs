@@ -53,8 +53,9 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
     }
     walker.judge(name, args, &[]);
     let script = read_arguments(walker, args);
+    let posix = !matches!(name, "bash" | "bash5" | "rbash" | "zsh" | "zsh5" | "rzsh");
     Some(walker.subshell(|walker| {
-        walker.import_functions();
+        (walker.env.posix, walker.env.expand_aliases) = (posix, posix);
         match script {
             Script::Text(text, parameters) => {
                 set_parameters(walker, parameters);
@@ -78,6 +79,7 @@ pub(crate) fn run(walker: &mut Walker<'_>, name: &str, args: &[String]) -> Optio
 
 fn set_parameters(walker: &mut Walker<'_>, items: Vec<String>) {
     walker.keep_exported();
+    walker.import_functions();
     let items = if items.is_empty() { vec!["bash".to_owned()] } else { items };
     walker.env.set_positional(items);
 }

@@ -1,0 +1,3 @@
+shopt -s expand_aliases
+alias k='pb x ' l=y
+k l

@@ -1,0 +1,2 @@
+sh -c 'alias k=pa
+k l'

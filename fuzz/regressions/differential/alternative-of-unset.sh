@@ -1,0 +1,1 @@
+pa ${m+"q r"s t} "${HOSTS+k}" l

@@ -1,0 +1,2 @@
+cd(){ p;}
+builtin cd sub;pb; f(){ pc;}; command eval f

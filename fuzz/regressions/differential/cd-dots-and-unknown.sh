@@ -1,0 +1,1 @@
+(cd sub/..$unset && pa)

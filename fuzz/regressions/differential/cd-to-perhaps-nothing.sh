@@ -1,0 +1,1 @@
+sh -c "cd sub/$T;pa o"

@@ -1,0 +1,2 @@
+cd b
+CDPATH=sub cd deep&&pb

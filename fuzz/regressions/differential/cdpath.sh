@@ -1,0 +1,1 @@
+CDPATH=sub; cd deep && pb > out; cd sub && pa; cd sub || pc

@@ -1,0 +1,1 @@
+trap 'cd sub' DEBUG; pb; trap - DEBUG

@@ -1,0 +1,3 @@
+readonly x=k
+x=l
+pa "$x"

@@ -1,0 +1,1 @@
+v=-n; pa $(echo ""$v$unset k)

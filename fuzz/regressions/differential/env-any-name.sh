@@ -1,0 +1,1 @@
+env a/b=1 pa k; env --split-string='a.b=1 pb'

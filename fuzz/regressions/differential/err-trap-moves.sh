@@ -1,0 +1,1 @@
+trap 'cd sub' ERR; pf; pb

@@ -1,0 +1,1 @@
+x=$(echo *.txt); pa "$x"

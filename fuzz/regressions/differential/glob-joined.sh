@@ -1,0 +1,1 @@
+pa "$(printf '%s|' ?.txt z)"; printf -v y %s ?.txt; pb "$y"

@@ -1,0 +1,2 @@
+pushd p
+pb ~ k ~+ "$PWD" x

@@ -1,0 +1,3 @@
+a=('' k)
+mapfile -Cb a<b.txt
+cat<<<"${a[*]}"|xargs pa

@@ -1,0 +1,1 @@
+cd b;pb ~- "$OLDPWD" e

@@ -1,0 +1,1 @@
+trap 'pa '"${t-{k,l}}" EXIT; eval "pb ${t-{k,l}}"; sh <<<"pc ${t-{k,l}}"

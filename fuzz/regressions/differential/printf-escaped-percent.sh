@@ -1,0 +1,1 @@
+pa "$(printf '\045s')" "$(printf '%s\045' k)"

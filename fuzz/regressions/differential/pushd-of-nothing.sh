@@ -1,0 +1,2 @@
+cd 1
+pushd ${v+..}&&a;popd;pb

@@ -1,0 +1,1 @@
+pushd sub && pushd deep; pa; popd; pb ~1 ~+1; popd; pc; popd; pd

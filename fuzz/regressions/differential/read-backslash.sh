@@ -1,0 +1,1 @@
+read x y <<< 'k\ l m'; pa "$x" "$y"; read -r x <<< 'k\l'; pb "$x"

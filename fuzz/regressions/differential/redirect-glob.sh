@@ -1,0 +1,1 @@
+pa > s[u]b/e*; pb >> nope*; a=(k l); pc > "${a[*]}"

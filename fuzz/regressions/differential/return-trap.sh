@@ -1,0 +1,1 @@
+f() { trap 'pa "$@"' RETURN; pb; }; set -- k; f l m; g() { trap 'trap "pa k" EXIT' RETURN; }; g

@@ -1,0 +1,1 @@
+pa ~.6 ~3 ~-x; bash -c "pb ~$unset"

@@ -1,0 +1,1 @@
+printf 'pc\\\n' | xargs pa k

@@ -1,0 +1,1 @@
+(: $(echo *t|xargs -n1 pa)); echo *.txt | xargs -n 2 pb

@@ -1,0 +1,2 @@
+printf '
+l'$t|xargs -0 pa
