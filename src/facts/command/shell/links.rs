@@ -7,6 +7,8 @@ use crate::facts::command::words::text::STAR;
 /// Links that are followed in all, and one after the other.
 const LINKS: usize = 64;
 const HOPS: usize = 8;
+/// The longest path that a kernel opens (`PATH_MAX`, limits.h). What links make of a path would grow with each of them.
+const LONGEST: usize = 4096;
 
 impl Walker<'_> {
     /// `destination` becomes a link to `source`, or gets one inside where it is a directory.
@@ -22,13 +24,16 @@ impl Walker<'_> {
         let goal =
             if symbolic && !source.starts_with(['/', '~']) { format!("{place}/{source}") } else { source.to_owned() };
         let goal = self.target(&goal);
-        if goal.path.is_empty() || goal.path == path {
+        if goal.path.is_empty() || goal.path == path || goal.path.len() > LONGEST {
             return;
         }
         if !base.is_empty() && base != "." && base != ".." {
             self.links.push((format!("{path}/{base}"), goal.path.clone()));
         }
-        self.links.push((path, goal.path));
+        // The root is a directory, and no link takes its place.
+        if !path.is_empty() {
+            self.links.push((path, goal.path));
+        }
     }
 
     /// A link under another name: moved, or copied as a link.
@@ -59,6 +64,9 @@ impl Walker<'_> {
                 (false, true) => "/".to_owned(),
                 (false, false) => path,
             };
+            if path.len() > LONGEST {
+                break;
+            }
             target = self.target_itself(&path);
         }
         target
