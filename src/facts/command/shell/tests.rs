@@ -40,7 +40,7 @@ fn what_bash_would_not_run_is_not_held_against_a_script() {
 fn what_links_make_of_a_path_does_not_grow_with_each_of_them() {
     let here = Surroundings::new("/home/alice/proj", "/home/alice");
     let doubled: String =
-        ('a'..'z').map(|link| format!("ln -s {link}/{link} {link}{link}; ln -s {link}{link} x{link}; ")).collect();
+        ('a'..='z').map(|link| format!("ln -s {link}/{link} {link}{link}; ln -s {link}{link} x{link}; ")).collect();
     for command in ["ln a b c d e f g h i j k l m n / ; x", "cd /; ln -s a/a b c d e f g h . ; cat a/b/c", &doubled] {
         let facts = Guard::embedded().analyse(command, &here);
         let longest = facts.paths.iter().filter_map(|used| used.path.as_ref()).map(String::len).max();
