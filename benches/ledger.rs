@@ -122,6 +122,8 @@ fn make(state: &StateDir, firewall: &Firewall, records: usize) -> Result<(), Box
         let facts = Facts {
             sensitivity: Sensitivity::Sensitive,
             command: Some(command.clone()),
+            urls: Vec::new(),
+            mcp: None,
             paths: Vec::new(),
             sandbox: None,
             session: SessionFacts::default(),
