@@ -119,7 +119,7 @@ impl Credentials {
         let token = credentials.operator_token()?;
         let operator = Role::Operator(user_name());
         if !credentials.knows(&OPERATOR, &token.hash())? {
-            credentials.admit(&operator, &token.hash(), Timestamp::now())?;
+            credentials.replace(&operator, &token.hash(), Timestamp::now())?;
         }
         Ok(credentials)
     }
@@ -135,7 +135,7 @@ impl Credentials {
         let token = token_in(&path, &AGENT)?;
         let role = Role::Agent(name.to_owned());
         if self.name_of(&AGENT, &token.hash())?.as_deref() != Some(name) {
-            self.admit(&role, &token.hash(), Timestamp::now())?;
+            self.replace(&role, &token.hash(), Timestamp::now())?;
         }
         Ok(path)
     }
@@ -154,6 +154,14 @@ impl Credentials {
                 .execute(params![hash.as_bytes(), role.kind().word, role.name(), millis(now)])
         })?;
         Ok(())
+    }
+
+    /// The same, and no other is accepted any more: who made the file anew did so because the old one is known to others.
+    fn replace(&self, role: &Role, hash: &Digest, now: Timestamp) -> Result<(), CredentialError> {
+        self.database.with(|c| {
+            c.execute("DELETE FROM credential WHERE role = ?1 AND name = ?2", params![role.kind().word, role.name()])
+        })?;
+        self.admit(role, hash, now)
     }
 
     /// Revokes every token of a role. Gives how many there were. Where one that the gateway made is among them, the next
@@ -290,6 +298,24 @@ mod tests {
         let odd = std::ffi::OsString::from_vec(b"pcl_agent_\xff".to_vec());
         assert!(matches!(of_variable(Err(VarError::NotUnicode(odd))), Err(CredentialError::Unreadable)));
         assert!(matches!(of_variable(Err(VarError::NotPresent)), Ok(None)));
+    }
+
+    #[test]
+    fn i7_a_file_that_was_made_anew_ends_the_token_before_it() {
+        let (_temp, state, credentials) = store();
+        let old = credentials.operator_token().unwrap();
+        let agent = credentials.agent_token("a").unwrap();
+        let old_agent = std::fs::read_to_string(&agent).unwrap();
+        std::fs::remove_file(operator_file(&state)).unwrap();
+        std::fs::remove_file(&agent).unwrap();
+        let credentials = Credentials::open(&state).unwrap();
+        credentials.agent_token("a").unwrap();
+        let new = credentials.operator_token().unwrap();
+        assert!(matches!(credentials.role_of(new.expose()), Ok(Role::Operator(_))));
+        for known_to_others in [old.expose(), old_agent.trim()] {
+            let role = credentials.role_of(known_to_others);
+            assert!(matches!(role, Err(CredentialError::Unknown)), "a leaked token is still accepted: {role:?}");
+        }
     }
 
     fn store() -> (tempfile::TempDir, StateDir, Credentials) {

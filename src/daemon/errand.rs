@@ -104,7 +104,9 @@ impl Errand {
         let own = gateway.config().agent(Some(name)).map_err(OpenError::from)?.workspace;
         let Some(own) = own.as_deref().or(home) else { return Ok(caller) };
         let real = own.canonicalize().unwrap_or_else(|_| own.to_owned());
-        if !caller.workspace.starts_with(&real) {
+        // One that cannot be looked up now could lead elsewhere in the next moment.
+        let known = caller.workspace.canonicalize().is_ok_and(|path| path == caller.workspace);
+        if !known || !caller.workspace.starts_with(&real) {
             let chosen = caller.workspace;
             return Err(ErrandError::Elsewhere { agent: name.clone(), chosen, workspace: real });
         }

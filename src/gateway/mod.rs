@@ -35,7 +35,9 @@ pub use self::record::RecordError;
 use self::record::{Entry, How, State};
 pub(crate) use self::servers::registry;
 pub use self::servers::{Discovered, ServerError};
-use crate::approval::{Approval as Waiting, ApprovalError, ApprovalId, Exact, Grant, Preview, Reach, Role};
+use crate::approval::{
+    Approval as Waiting, ApprovalError, ApprovalId, CredentialError, Exact, Grant, Preview, Reach, Role,
+};
 use crate::audit::{Change, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
@@ -673,7 +675,15 @@ impl Gateway {
         if let Some(person) = file.reviewers.iter().find(|p| p.token_sha256 == digest) {
             return Ok(Role::Reviewer(person.name.clone()));
         }
-        self.state()?.role_of(token)
+        let role = self.state()?.role_of(token)?;
+        // Where the configuration names an agent's token, the one that the gateway once made for it counts no more.
+        let named = |agent: &str| file.agents.iter().any(|a| a.name == agent && a.token_sha256.is_some());
+        if let Role::Agent(name) = &role
+            && named(name)
+        {
+            return Err(CredentialError::Unknown.into());
+        }
+        Ok(role)
     }
 
     /// The exact call that an approval is about. Absent once the approval has ended.

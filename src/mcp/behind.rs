@@ -2,7 +2,7 @@
 //! client, or a gateway alone.
 
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ErrorData;
@@ -17,7 +17,7 @@ use crate::call::Request;
 use crate::client::{ClientError, Link};
 use crate::config::{Config, Places};
 use crate::daemon::errand::{Errand, ErrandError, Offers, Standing, presented};
-use crate::daemon::{Daemon, Refusal};
+use crate::daemon::{Daemon, Files, Refusal};
 use crate::gateway::{Caller, Gateway, Judged, OpenError, Outcome, RecordError};
 use crate::registry::{self, Tool};
 use crate::verdict::{Finding, Severity};
@@ -109,7 +109,13 @@ pub struct Thin {
     /// Whose calls they are.
     caller: Errand,
     link: Mutex<Option<Arc<Link>>>,
-    here: OnceLock<Arc<Gateway>>,
+    here: Mutex<Option<Here>>,
+}
+
+/// The gateway in this process, and the files that its rules came from.
+struct Here {
+    gateway: Arc<Gateway>,
+    files: Files,
 }
 
 /// Why a thin client has no answer.
@@ -130,7 +136,7 @@ pub enum ThinError {
 impl Thin {
     /// `caller` says whose calls they are; what it says of the call itself does not matter.
     pub fn new(places: Places, caller: Errand) -> Self {
-        Thin { places, caller, link: Mutex::default(), here: OnceLock::new() }
+        Thin { places, caller, link: Mutex::default(), here: Mutex::default() }
     }
 
     /// Whether a daemon answers now.
@@ -219,15 +225,24 @@ impl Thin {
         Ok(link.clone())
     }
 
-    /// The gateway in this process, opened when it is needed.
+    /// The gateway in this process, opened when it is needed, and anew when its configuration or rules have changed.
     async fn gateway(&self) -> Result<Arc<Gateway>, ThinError> {
-        if let Some(gateway) = self.here.get() {
-            return Ok(Arc::clone(gateway));
-        }
+        let mut here = self.here.lock().await;
+        let last = here.take();
         let places = self.places.clone();
-        let open = move || -> Result<_, OpenError> { Gateway::open(Config::load(places)?) };
-        let opened = Arc::new(apart(open).await??);
-        Ok(Arc::clone(self.here.get_or_init(|| opened)))
+        let look = move || -> Result<_, OpenError> {
+            if let Some(last) = last
+                && Files::of(&last.gateway.config()) == last.files
+            {
+                return Ok(last);
+            }
+            let config = Config::load(places)?;
+            // Before the rules are read: what changes meanwhile is then another state.
+            let files = Files::of(&config);
+            Ok(Here { gateway: Arc::new(Gateway::open(config)?), files })
+        };
+        let looked = apart(look).await??;
+        Ok(Arc::clone(&here.insert(looked).gateway))
     }
 }
 
