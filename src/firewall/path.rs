@@ -23,11 +23,12 @@ const OWN_FILES: &[&str] = &["/dev/fd", "/proc/self/fd"];
 
 /// Judges every path. A tool's argument is opened by the gateway itself, so the workspace is its limit. A path inside a
 /// command is opened by a confined program, so reading the operating system is no matter here.
-pub(super) fn judge(_call: &Call, facts: &Facts, restrict_to_workspace: bool) -> Vec<Finding> {
+pub(super) fn judge(call: &Call, facts: &Facts, restrict_to_workspace: bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = facts.paths.iter().flat_map(|path| of_path(path, restrict_to_workspace)).collect();
     let left = facts.paths.iter().filter(|path| is_left_to_sandbox(path)).count();
     if facts.sandbox.as_ref().is_some_and(SandboxFacts::is_none) {
         findings.extend(facts.paths.iter().filter_map(of_unconfined));
+        findings.extend(call.text("command").filter(|text| text.contains(['$', '`'])).map(|_| expands()));
     } else if left > 0 {
         let message = "what the command reads outside of the workspace, its confinement refuses or lets it: \
                        `portcullis sandbox plan` says which";
@@ -42,6 +43,13 @@ fn is_left_to_sandbox(path: &PathFact) -> bool {
         && path.access == Access::Read
         && matches!(path.scope, Scope::Temp | Scope::System | Scope::Root)
         && !OWN_FILES.iter().any(|own| is_below(&path.given, own))
+}
+
+/// Reads of files whose names are known only when the command runs are no facts; a confinement holds for them.
+fn expands() -> Finding {
+    let message =
+        "what the command reads can depend on values that are known only when it runs, and no sandbox confines it";
+    finding("path.unconfined", Severity::Warn, message.to_owned()).safer("write the paths out")
 }
 
 /// What a confinement would keep a command from, where there is none.
