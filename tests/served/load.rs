@@ -156,7 +156,13 @@ fn waiting(served: &Served) -> BTreeMap<String, jiff::Timestamp> {
 fn recorded(world: &World) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let mut calls = BTreeSet::new();
-    for line in BufReader::new(File::open(world.log()).expect("a log")).lines() {
+    // The log and the files of it that were closed, when it had grown.
+    let log = world.log();
+    let files = log.parent().expect("a directory").read_dir().expect("listable");
+    let files = files.map(|entry| entry.expect("listable").path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    let lines = files.flat_map(|path| BufReader::new(File::open(path).expect("a log")).lines());
+    for line in lines {
         let record: Value = serde_json::from_str(&line.expect("a line")).expect("a record");
         let kind = record["kind"].as_str().expect("a kind").to_owned();
         if kind == "decided" {
