@@ -252,7 +252,7 @@ fn a_grant_reaches_as_far_as_the_person_said_and_no_further() {
     assert!(preview.stdout.contains("wc -l") && preview.stdout.contains("of the last"), "{preview:?}");
     let granted = world.run(["approvals", "grant", &id, "--scope", "prefix"]);
     assert!(granted.code == 0 && granted.stdout.contains("begin with `wc -l`"), "{granted:?}");
-    for command in ["wc -l b.txt", "wc -l a.txt b.txt", "wc -l /work/../b.txt b.txt"].into_iter().take(2) {
+    for command in ["wc -l b.txt", "wc -l a.txt b.txt"] {
         assert_eq!(bash("s", command).code, 0, "{command} begins like what was granted");
     }
     for command in [
