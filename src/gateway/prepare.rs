@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::call::{Call, Digest, Origin, Request};
-use crate::facts::path::{self, Access, Handles, Kind};
+use crate::facts::path::{self, Access, Handles, Kind, PathFact, Resolver};
 use crate::facts::scripts::OnDisk;
 use crate::facts::url;
 use crate::facts::{Facts, McpFacts, SandboxFacts, Scope, SessionFacts, Surroundings};
@@ -108,6 +108,12 @@ impl Gateway {
                 }
                 Err(reason) => notes.push(reason),
             }
+        }
+        if !caller.confined
+            && command.is_some()
+            && let Ok(resolver) = &ground.resolver
+        {
+            notes.extend(unconfined_beyond(resolver, &paths));
         }
         if caller.confined
             && command.is_some()
@@ -302,6 +308,14 @@ fn protected_exposed(plan: &Plan) -> Option<Finding> {
         tier.as_str()
     );
     (!tier.is_full()).then(|| Finding::new("sandbox.protected-exposed", Severity::Note, message))
+}
+
+/// Said where nothing confines a command that can read more than what it names.
+fn unconfined_beyond(resolver: &Resolver, paths: &[PathFact]) -> Option<Finding> {
+    let found = path::beyond(resolver, paths)?;
+    let message = format!("the command can read what it does not name, and no sandbox confines it: {found}");
+    let finding = Finding::new("path.unconfined", Severity::Warn, message);
+    Some(finding.safer("name the files, or have the gateway run it"))
 }
 
 /// What binds grants for calls that are alike: everything besides the arguments and what they lead to.

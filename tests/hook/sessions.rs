@@ -1,5 +1,8 @@
 //! What holds over the events of a session: where it works, how its calls ended, and the same with a daemon as without.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -222,6 +225,35 @@ fn i5_what_a_sandbox_would_refuse_asks_where_there_is_none() {
     for command in asks {
         let ran = told(command);
         assert!(ran.code == 0 && ran.stdout.contains(r#""ask""#), "{command}: {ran:?}");
+    }
+}
+
+/// What a pattern matches and what a recursion meets is not named, and nothing keeps it from an unconfined command.
+#[test]
+fn i5_what_is_protected_is_not_to_be_had_by_a_pattern_or_a_recursion() {
+    let told = |world: &World, command: &str| claude(world, "PreToolUse", bash(command, command));
+    type Plant = fn(&World);
+    let plant: [(&str, Plant); 4] = [
+        ("protected", |world| drop(world.write("work/deep/.env", "x\n"))),
+        ("a link", |world| symlink("/etc/passwd", world.workspace().join("deep/notes")).unwrap()),
+        ("a link to a directory", |world| symlink(world.home(), world.workspace().join("deep/more")).unwrap()),
+        ("another name", |world| {
+            let key = world.write("work/key.pem", "x\n");
+            fs::hard_link(key, world.workspace().join("deep/notes")).unwrap();
+        }),
+    ];
+    for (what, plant) in plant {
+        let world = World::new();
+        world.write("work/deep/a.txt", "x\n");
+        for command in ["cat deep/*", "grep -rn x deep"] {
+            let ran = told(&world, command);
+            assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{command}: {ran:?}");
+        }
+        plant(&world);
+        for command in ["cat deep/*", "grep -rn x deep", "cd deep && head -n 1 *", "cat deep/[!a]*", "grep -R x ."] {
+            let ran = told(&world, command);
+            assert!(ran.code == 0 && ran.stdout.contains(r#""ask""#), "{what}: {command}: {ran:?}");
+        }
     }
 }
 

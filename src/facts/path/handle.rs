@@ -122,6 +122,11 @@ impl Handle {
         Ok((File::from(handle), stamp))
     }
 
+    /// Where it lies, without links.
+    pub(super) fn landing(&self) -> &Path {
+        &self.inner.landing
+    }
+
     /// Walks the directory, or lists it where `depth` is 1.
     pub fn walk(&self, ignore_files: bool, depth: usize) -> Result<Walk, HandleError> {
         let found = self.expect(Kind::Directory)?;

@@ -2,6 +2,7 @@
 //! works on the very handle that was checked, never on the name again.
 
 mod arguments;
+mod beyond;
 mod gather;
 mod ground;
 mod handle;
@@ -18,6 +19,7 @@ mod wards;
 use serde::{Deserialize, Serialize};
 
 pub use self::arguments::{ArgumentPath, path_arguments};
+pub use self::beyond::beyond;
 pub use self::gather::{Handles, Place, gather};
 pub use self::ground::GroundError;
 pub use self::handle::{Handle, HandleError, Stamp};
