@@ -6,6 +6,7 @@ pub(super) mod assign;
 pub(super) mod braces;
 pub(super) mod conditions;
 pub(super) mod expand;
+pub(super) mod operators;
 pub(super) mod producers;
 pub(super) mod text;
 pub(super) mod variables;
