@@ -10,6 +10,7 @@ mod confined;
 mod decide;
 pub mod differential;
 mod input;
+mod kernel;
 mod mcp_session;
 mod mcp_wire;
 pub mod metamorphic;

@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2, readlink};
 use nix::sys::stat::Mode;
 
 use super::input::Input;
+use super::kernel::ask_kernel;
 use super::scratch::Scratch;
 use crate::facts::path::{Access, Handle, PathFact, Protection, Resolver, standard_rules};
 use crate::facts::{Scope, Surroundings};
@@ -59,7 +58,7 @@ pub fn path(data: &[u8]) {
 
     let full = if given.starts_with('/') { PathBuf::from(&given) } else { cwd.join(&given) };
     let follow = access != Access::Delete || matches!(given.rsplit('/').next(), Some("" | "." | ".."));
-    let truth = ask_kernel(&full, follow);
+    let truth = truth_of(&full, follow);
     let (fact, handle) = resolver.look("path", &given, access, &cwd);
     agrees(top, &fact, &truth);
     assert!(fact.problem.is_none() || handle.is_none(), "a handle of what cannot be used: {fact:?}");
@@ -118,18 +117,10 @@ fn within(directory: &Path, top: &Path) -> bool {
     fs::canonicalize(directory).is_ok_and(|real| real.starts_with(top) && real != top)
 }
 
-fn ask_kernel(path: &Path, follow: bool) -> Result<Truth, Errno> {
-    let flags = if follow { OFlag::O_PATH } else { OFlag::O_PATH | OFlag::O_NOFOLLOW };
-    let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    let handle = loop {
-        match openat2(AT_FDCWD, path, how) {
-            Err(Errno::EAGAIN | Errno::EINTR) => {}
-            other => break other?,
-        }
-    };
-    let landing = readlink(Path::new(&format!("/proc/self/fd/{}", handle.as_raw_fd())))?;
+fn truth_of(path: &Path, follow: bool) -> Result<Truth, Errno> {
+    let (handle, landing) = ask_kernel(path, follow)?;
     let meta = File::from(handle).metadata().expect("an open file has a state");
-    Ok(Truth { landing: landing.into(), identity: (meta.dev(), meta.ino()), is_file: meta.is_file() })
+    Ok(Truth { landing, identity: (meta.dev(), meta.ino()), is_file: meta.is_file() })
 }
 
 fn inside(scope: Scope) -> bool {

@@ -38,7 +38,7 @@ pub use self::servers::{Discovered, ServerError};
 use crate::approval::{
     Approval as Waiting, ApprovalError, ApprovalId, CredentialError, Exact, Grant, Preview, Reach, Role,
 };
-use crate::audit::{Change, Finished};
+use crate::audit::{Change, Decided, Finished};
 use crate::call::{Call, Digest, Origin, Principal, Request};
 use crate::config::{Config, ConfigError, LOCAL_AGENT};
 use crate::facts::Facts;
@@ -112,6 +112,16 @@ impl Judged {
     /// A request that was refused before it became a call.
     pub fn refused(tool: String, reason: Finding) -> Self {
         Judged { tool, call: None, facts: None, verdict: Verdict::refused(reason) }
+    }
+
+    /// What was judged of a call that is on record.
+    pub fn recorded(decided: &Decided) -> Self {
+        Judged {
+            tool: decided.call.tool.clone(),
+            call: Some(decided.call.clone()),
+            facts: decided.facts.clone(),
+            verdict: decided.verdict.clone(),
+        }
     }
 
     /// The shell command that the call would run.

@@ -176,6 +176,18 @@ impl Host {
     }
 }
 
+/// An event in the form that several programs share.
+pub const fn of_tool(name: &'static str, kind: Kind) -> EventRow {
+    EventRow {
+        name,
+        kind,
+        tool: Named::At(&["/tool_name"]),
+        input: &["/tool_input"],
+        result: &["/tool_response"],
+        asks: false,
+    }
+}
+
 /// An argument that must be there.
 pub const fn argument(ours: &'static str, theirs: &'static [&'static str]) -> Argument {
     Argument { ours, theirs, absent: None }

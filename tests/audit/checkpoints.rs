@@ -7,7 +7,7 @@ use portcullis::audit::{
 };
 use portcullis::verdict::Decision;
 
-use crate::support::{Helper, Place, child_arguments, decided, finished};
+use crate::support::{Helper, Place, decided, finished, start_one_call};
 
 /// A log of several files.
 fn rotated(settings: Settings, records: usize) -> (Place, Log) {
@@ -81,12 +81,7 @@ fn i3_a_call_in_a_closed_file_is_still_settled() {
 #[test]
 #[ignore = "a child process of i3_a_call_in_a_closed_file_is_still_settled"]
 fn child_starts_one_call() {
-    let (state, id) = child_arguments();
-    let log = Log::open(&state).unwrap();
-    log.append_durable(&decided(&id, Decision::Allow)).unwrap();
-    println!("started {id}");
-    std::io::stdin().lines().for_each(drop);
-    std::thread::park();
+    start_one_call();
 }
 
 #[test]

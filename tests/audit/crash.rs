@@ -2,7 +2,7 @@ use portcullis::audit::read::{CallState, find_call};
 use portcullis::audit::{Log, verify};
 use portcullis::verdict::Decision;
 
-use crate::support::{Helper, Place, child_arguments, decided, finished};
+use crate::support::{Helper, Place, child_arguments, decided, finished, start_one_call};
 
 #[test]
 #[ignore = "a child process of the tests below"]
@@ -20,13 +20,7 @@ fn child_runs_calls() {
 #[test]
 #[ignore = "a child process of i3_a_call_whose_process_died_is_unknown_and_one_that_runs_is_not"]
 fn child_starts_one_call() {
-    let (state, id) = child_arguments();
-    let log = Log::open(&state).unwrap();
-    log.append_durable(&decided(&id, Decision::Allow)).unwrap();
-    println!("started {id}");
-    // Until the parent kills this process.
-    std::io::stdin().lines().for_each(drop);
-    std::thread::park();
+    start_one_call();
 }
 
 #[test]

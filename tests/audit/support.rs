@@ -152,6 +152,16 @@ impl Helper {
 }
 
 /// In a child: the state directory and the argument that its parent gave.
+/// A child process that starts one call and lives until it is killed.
+pub fn start_one_call() {
+    let (state, id) = child_arguments();
+    let log = Log::open(&state).unwrap();
+    log.append_durable(&decided(&id, Decision::Allow)).unwrap();
+    println!("started {id}");
+    std::io::stdin().lines().for_each(drop);
+    std::thread::park();
+}
+
 pub fn child_arguments() -> (StateDir, String) {
     let state = std::env::var("PORTCULLIS_TEST_STATE").expect("only run by another test, as its child process");
     (StateDir::open(state).unwrap(), std::env::var("PORTCULLIS_TEST_ARGUMENT").unwrap())

@@ -54,13 +54,7 @@ pub(super) fn run(log: &Path, call: &str, json: bool) -> Result<u8, Failure> {
         )?;
     }
     writeln!(out)?;
-    let judged = Judged {
-        tool: decided.call.tool.clone(),
-        call: Some(decided.call.clone()),
-        facts: decided.facts.clone(),
-        verdict: decided.verdict.clone(),
-    };
-    render::verdict(&mut out, &judged)?;
+    render::verdict(&mut out, &Judged::recorded(decided))?;
     Ok(exit::OK)
 }
 

@@ -37,13 +37,7 @@ pub(super) fn run(log: &Path, call: &str, as_json: bool) -> Result<u8, Failure> 
         return Ok(exit::OK);
     }
     writeln!(out, "call {}: {}", short(&decided.call.id), decided.effective)?;
-    let judged = Judged {
-        tool: decided.call.tool.clone(),
-        call: Some(decided.call.clone()),
-        facts: decided.facts.clone(),
-        verdict: decided.verdict.clone(),
-    };
-    render::verdict(&mut out, &judged)?;
+    render::verdict(&mut out, &Judged::recorded(decided))?;
     for policy in &policies {
         writeln!(out, "\npolicy `{}` ({}:{}):", policy.id, policy.file, policy.line)?;
         for line in policy.text.lines() {

@@ -1,12 +1,10 @@
 //! One lookup: the model, the kernel and the guard must say the same.
 
 use std::fs;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2, readlink};
 use nix::sys::stat::fstat;
 
 use super::Report;
@@ -14,6 +12,7 @@ use super::model::{Landing, resolve};
 use super::tree::{Identity, Node, Tree, What};
 use crate::facts::path::{Access, Handle, PathFact, Protection, Resolver};
 use crate::facts::{Scope, Surroundings, normalise};
+use crate::fuzzing::kernel::ask_kernel;
 use crate::fuzzing::random::Random;
 
 const ACCESSES: &[&Access] =
@@ -73,7 +72,7 @@ impl Bench {
         let model = resolve(&self.tree, full, follow);
         let patience = if model.links > FEW_LINKS { 8 } else { 1 };
         let truth = patiently(patience, || {
-            let truth = ask_kernel(full, follow);
+            let truth = truth_of(full, follow);
             modelled(&model, &truth).map(|()| truth)
         })?;
         let expected = Expected::of(&self.tree, full, access, directory, &model);
@@ -132,18 +131,10 @@ fn patiently<T>(times: usize, ask: impl Fn() -> Result<T, String>) -> Result<T, 
     answer
 }
 
-fn ask_kernel(path: &Path, follow: bool) -> Truth {
-    let flags = if follow { OFlag::O_PATH } else { OFlag::O_PATH | OFlag::O_NOFOLLOW };
-    let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    let handle = loop {
-        match openat2(AT_FDCWD, path, how) {
-            Err(Errno::EAGAIN | Errno::EINTR) => {}
-            other => break other?,
-        }
-    };
-    let landing = readlink(Path::new(&format!("/proc/self/fd/{}", handle.as_raw_fd())))?;
+fn truth_of(path: &Path, follow: bool) -> Truth {
+    let (handle, landing) = ask_kernel(path, follow)?;
     let stat = fstat(&handle)?;
-    Ok(((stat.st_dev, stat.st_ino), landing.into()))
+    Ok(((stat.st_dev, stat.st_ino), landing))
 }
 
 /// The model and the kernel agree.

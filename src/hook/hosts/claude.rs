@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{about_session, no_block, silence};
 use crate::call::Mode;
 use crate::hook::host::{
-    Answers, EventRow, Fields, Gap, Host, Is, Kind, ModeRow, Named, Rewrites, ToolRow, argument, argument_or, call,
+    self, Answers, EventRow, Fields, Gap, Host, Is, Kind, ModeRow, Rewrites, ToolRow, argument, argument_or, call,
     internal, web,
 };
 
@@ -119,14 +119,7 @@ pub const HOST: Host = Host {
 };
 
 const fn of_tool(name: &'static str, kind: Kind, asks: bool) -> EventRow {
-    EventRow {
-        name,
-        kind,
-        tool: Named::At(&["/tool_name"]),
-        input: &["/tool_input"],
-        result: &["/tool_response", "/error"],
-        asks,
-    }
+    EventRow { result: &["/tool_response", "/error"], asks, ..host::of_tool(name, kind) }
 }
 
 fn decision(event: &EventRow, word: &str, reason: &str, input: Option<&Value>) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{about_session, no_ask, no_block, silence};
 use crate::call::Mode;
 use crate::hook::host::{
-    Answers, EventRow, Fields, Gap, Host, Is, Kind, ModeRow, Named, Rewrites, ToolRow, argument, call, internal,
+    Answers, EventRow, Fields, Gap, Host, Is, Kind, ModeRow, Rewrites, ToolRow, argument, call, internal, of_tool,
 };
 
 const CODE: &str = "https://github.com/openai/codex (codex-rs/hooks)";
@@ -69,17 +69,6 @@ pub const HOST: Host = Host {
         },
     ],
 };
-
-const fn of_tool(name: &'static str, kind: Kind) -> EventRow {
-    EventRow {
-        name,
-        kind,
-        tool: Named::At(&["/tool_name"]),
-        input: &["/tool_input"],
-        result: &["/tool_response"],
-        asks: false,
-    }
-}
 
 fn rewrite(event: &EventRow, input: &Value, reason: &str) -> Option<Value> {
     let output = json!({

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{about_session, no_ask, no_block, silence};
-use crate::hook::host::{Answers, EventRow, Fields, Gap, Host, Kind, Named, Rewrites, argument, call, internal, web};
+use crate::hook::host::{
+    self, Answers, EventRow, Fields, Gap, Host, Kind, Named, Rewrites, argument, call, internal, web,
+};
 
 const DOCS: &str = "https://geminicli.com/docs/hooks/reference";
 
@@ -76,12 +78,8 @@ pub const HOST: Host = Host {
 
 const fn of_tool(name: &'static str, kind: Kind) -> EventRow {
     EventRow {
-        name,
-        kind,
         tool: Named::McpOr { server: "/mcp_context/server_name", tool: "/mcp_context/tool_name", or: "/tool_name" },
-        input: &["/tool_input"],
-        result: &["/tool_response"],
-        asks: false,
+        ..host::of_tool(name, kind)
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{about_session, no_ask, no_rewrite, silence};
 use crate::hook::host::{
-    Answers, EventRow, Fields, Gap, Host, Is, Kind, Named, Rewrites, ToolRow, argument, argument_or, call, internal,
+    Answers, EventRow, Fields, Gap, Host, Is, Kind, Rewrites, ToolRow, argument, argument_or, call, internal, of_tool,
 };
 
 const DOCS: &str = "https://docs.openhands.dev/sdk/guides/hooks";
@@ -82,17 +82,6 @@ pub const HOST: Host = Host {
         source: DOCS,
     }],
 };
-
-const fn of_tool(name: &'static str, kind: Kind) -> EventRow {
-    EventRow {
-        name,
-        kind,
-        tool: Named::At(&["/tool_name"]),
-        input: &["/tool_input"],
-        result: &["/tool_response"],
-        asks: false,
-    }
-}
 
 fn block(_: Option<&EventRow>, reason: &str) -> Option<Value> {
     Some(json!({ "decision": "deny", "reason": reason }))
