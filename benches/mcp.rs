@@ -2,13 +2,7 @@
 //!
 //! `cargo bench --bench mcp` prints percentiles in microseconds. The overhead is the median's difference from the echo.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test stops where it cannot go on"
-)]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test stops where it cannot go on")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,6 +1,6 @@
 //! The command line, as a person or a script uses it.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test stops where it cannot go on")]
 
 mod common;
 

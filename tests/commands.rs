@@ -40,7 +40,7 @@ fn read_rows(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// `\\` `\n` `\t` `\r` `\uXXXX`, nothing else.
+/// `\\` `\n` `\t` `\r`, and `\u` with four hexadecimal digits; nothing else.
 fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();

@@ -1,7 +1,5 @@
 //! `portcullis explain`, as a person or a tool uses it.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
-
 mod common;
 
 use std::fs;

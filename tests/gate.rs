@@ -1,6 +1,6 @@
 //! The gate as a library, and what modes, people and reloads change about it.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+#![expect(clippy::expect_used, reason = "a test stops where it cannot go on")]
 
 mod common;
 

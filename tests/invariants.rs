@@ -1,7 +1,7 @@
 //! One test at least for each of the invariants I1 to I8, from the outside. Those that need the inside of a module are
 //! beside its code, under names that begin the same way.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+#![expect(clippy::expect_used, reason = "a test stops where it cannot go on")]
 
 mod common;
 

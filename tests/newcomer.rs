@@ -1,6 +1,6 @@
 //! What somebody is told who uses it for the first time, and makes the mistakes that everybody makes.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
 
 mod common;
 mod served;

@@ -1,6 +1,6 @@
 //! The command guard's rules as users meet them: scripts on disk, packs of their own, exceptions, limits.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
+#![expect(clippy::expect_used, reason = "a test stops where it cannot go on")]
 
 mod common;
 

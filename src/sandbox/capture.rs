@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn i6_text_says_what_is_missing_where_it_is_missing() {
         let mut capture = Capture::new(20);
-        capture.push(b"aaaaaaaaaaXXXXXXbbbbbbbbbb");
+        capture.push(b"aaaaaaaaaaccccccbbbbbbbbbb");
         assert_eq!(capture.text(100), "aaaaaaaaaa\n... (6 bytes truncated) ...\nbbbbbbbbbb");
         assert_eq!(capture.text(8), "aaaa\n... (18 bytes truncated) ...\nbbbb", "cut once more");
         assert_eq!(Capture::new(0).text(5), "");

@@ -1,12 +1,6 @@
 //! MCP, as a client sees it.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test stops where it cannot go on"
-)]
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops where it cannot go on")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
 //! MCP servers behind the gateway, from the command line, over REST and over MCP. The servers are scripts beside this file.
 
-#![allow(
+#![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -8,7 +8,7 @@
     reason = "a test stops where it cannot go on"
 )]
 
-#[allow(dead_code, reason = "a part of it is used")]
+#[expect(dead_code, reason = "a part of it is used")]
 #[path = "../mcp/client.rs"]
 mod client;
 #[path = "../common/mod.rs"]
