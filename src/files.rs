@@ -18,7 +18,9 @@ const LARGEST: u64 = 4 << 20;
 pub enum Author {
     /// The operator: the file belongs to this user or to root, and not everybody may write it or its directory.
     Operator,
-    /// Anybody: a workspace's file, which can only tighten.
+    /// A workspace, whose files can only tighten. No links: errors would tell of what lies elsewhere.
+    Workspace,
+    /// Anybody: what is read decides nothing here.
     Anyone,
 }
 
@@ -29,7 +31,7 @@ pub enum Author {
 /// What keeps it from being read, in words: it is no regular file, a link that leads nowhere, larger than the bound,
 /// somebody else's.
 pub fn read(path: &Path, author: Author) -> io::Result<Option<Vec<u8>>> {
-    let Some(file) = open(path)? else { return Ok(None) };
+    let Some(file) = open(path, author)? else { return Ok(None) };
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -85,9 +87,13 @@ pub fn list(dir: &Path, extension: &str) -> io::Result<Option<Vec<PathBuf>>> {
     Ok(Some(files))
 }
 
-fn open(path: &Path) -> io::Result<Option<File>> {
+fn open(path: &Path, author: Author) -> io::Result<Option<File>> {
+    let links = author != Author::Workspace;
+    if !links && path.canonicalize().is_ok_and(|real| real != path) {
+        return Err(io::Error::other("a symbolic link leads there: put the file itself into the workspace"));
+    }
     // Without O_NONBLOCK, opening a named pipe waits for a writer.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | if links { 0 } else { libc::O_NOFOLLOW };
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) => absent(path, error),

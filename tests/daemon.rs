@@ -370,6 +370,8 @@ fn rules_change_while_it_runs_and_bad_ones_do_not_replace_good_ones() {
     fs::remove_file(&policy).expect("removed");
     until("the loss to be logged", || served.log().contains("are gone, so the old rules stay in force"));
     assert_eq!(read(), 403, "a file that vanished loosened the rules");
+    let told = world.run(["check", "ListDir", "path=."]);
+    assert!(told.stdout.contains("rules.stale"), "nobody is told that the rules are older than the files: {told:?}");
     let loaded = || records(&world, "control").iter().filter(|r| r["change"] == "policy-loaded").count();
     let before = loaded();
     served.signal(Signal::SIGHUP);

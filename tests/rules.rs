@@ -219,3 +219,24 @@ fn i2_a_mode_does_not_answer_for_what_was_left_unjudged() {
     }
     assert!(has(&check(&world, "ls"), "approval.standing"), "what was judged to its end is answered by the mode");
 }
+
+/// Errors tell what stands in a file; a link must not make them tell of others.
+#[test]
+fn i6_a_workspaces_own_rules_are_no_links() {
+    let world = World::new();
+    world.write("outside/app.toml", "api_key = \"s3cr3t\"\n");
+    std::fs::create_dir(world.workspace().join(".portcullis")).expect("made");
+    let link =
+        |from: &str, to: &str| std::os::unix::fs::symlink(world.outside().join(from), world.workspace().join(to));
+    world.write("outside/app.cedar", "api_key s3cr3t\n");
+    let inner = ["commands", "profiles", "policies"].map(|name| ("", format!(".portcullis/{name}")));
+    for (from, to) in std::iter::once(("app.toml", ".portcullis.toml".to_owned())).chain(inner) {
+        link(from, &to).expect("linked");
+        let judged = check(&world, "ls");
+        let told = judged.to_string();
+        assert!(judged["decision"] == "deny" && told.contains("symbolic link"), "{to}: {told}");
+        assert!(!told.contains("api_key") && !told.contains("s3cr3t"), "{to}: {told}");
+        std::fs::remove_file(world.workspace().join(&to)).expect("removed");
+    }
+    assert_ne!(check(&world, "ls")["decision"], "deny");
+}

@@ -139,7 +139,7 @@ impl Config {
 /// When it cannot be read, says something unknown, or tries to loosen.
 pub fn workspace_file(workspace: &Path) -> Result<Option<WorkspaceFile>, ConfigError> {
     let path = workspace.join(".portcullis.toml");
-    let Some(text) = text_of(&path, Author::Anyone)? else { return Ok(None) };
+    let Some(text) = text_of(&path, Author::Workspace)? else { return Ok(None) };
     let file: WorkspaceFile = parse(&path, &text)?;
     if file.restrict_to_workspace == Some(false) {
         return Err(ConfigError::Loosens { path, key: "restrict_to_workspace" });

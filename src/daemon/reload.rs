@@ -57,6 +57,7 @@ pub async fn follow_changes(daemon: &Daemon, mut hangups: mpsc::Receiver<()>, mu
                     ?gone,
                     "files of the configuration are gone, so the old rules stay in force: put them back, or send SIGHUP"
                 );
+                daemon.gateway().hold_old_rules();
                 missed = Some(found);
             }
         } else if asked || found != loaded {

@@ -55,13 +55,17 @@ pub fn place(fact: &PathFact, workspace: &Path) -> Option<std::path::PathBuf> {
     }
 }
 
+/// How files begin that are programs for a machine, real or not, or archives of them: ELF, Mach-O, PE, class, wasm, zip.
+/// Everything else an interpreter may take for a script, whatever bytes it holds.
+const PROGRAMS: &[&[u8]] = &[b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ\x90", b"\0asm", b"PK\x03\x04"];
+
 fn read(file: &File) -> Option<(Content, Digest, u64)> {
     let meta = file.metadata().ok()?;
     // Of what is not read whole, its state: device, inode, size and the time of its last change.
     let state = || Digest::of(format!("{:?}", (meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())));
     let mut bytes = Vec::new();
     file.take(HEAD as u64).read_to_end(&mut bytes).ok()?;
-    if bytes.contains(&0) {
+    if PROGRAMS.iter().any(|magic| bytes.starts_with(magic)) {
         return Some((Content::Binary, state(), meta.size()));
     }
     if meta.size() > LARGEST {
@@ -70,15 +74,12 @@ fn read(file: &File) -> Option<(Content, Digest, u64)> {
     // A file that grows while it is read ends at the bound all the same.
     file.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
     let (digest, length) = (Digest::of(&bytes), bytes.len() as u64);
-    let content = match String::from_utf8(bytes) {
-        _ if length > LARGEST => Content::TooLarge,
-        Ok(text) if !text.contains('\0') => Content::Text(text),
-        Ok(_) => Content::Binary,
-        // A few odd bytes in a comment hide nothing else.
-        Err(error) => {
-            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            if text.contains('\0') { Content::Binary } else { Content::Text(text) }
-        }
+    let content = if length > LARGEST {
+        Content::TooLarge
+    } else {
+        // Shells pass zeros over, and a few odd bytes in a comment hide nothing else.
+        bytes.retain(|byte| *byte != 0);
+        Content::Text(String::from_utf8_lossy(&bytes).into_owned())
     };
     Some((content, digest, length))
 }
@@ -100,6 +101,7 @@ mod tests {
         fs::write(inside.join("a.sh"), "true\n").unwrap();
         fs::write(inside.join("latin.sh"), b"# caf\xe9\ntrue\n").unwrap();
         fs::write(inside.join("program"), b"\x7fELF\0\0").unwrap();
+        fs::write(inside.join("zeros.sh"), b"a\0b\nrm -rf \0/\n").unwrap();
         fs::write(inside.join("large.sh"), "#".repeat(LARGEST as usize + 1)).unwrap();
         fs::write(outside.join("secret"), "rm -rf /\n").unwrap();
         symlink("../o/secret", inside.join("out.sh")).unwrap();
@@ -115,6 +117,7 @@ mod tests {
         assert!(script.wrote && look("in.sh").unwrap().wrote, "by where it lands");
         assert!(matches!(look("latin.sh").unwrap().content, Content::Text(_)) && !look("latin.sh").unwrap().wrote);
         assert_eq!(look("program").unwrap().content, Content::Binary);
+        assert_eq!(look("zeros.sh").unwrap().content, Content::Text("ab\nrm -rf /\n".into()), "as a shell reads it");
         assert_eq!(look("large.sh").unwrap().content, Content::TooLarge);
         for none in ["out.sh", "fifo", "missing", ".", "../o/secret"] {
             assert!(look(none).is_none(), "{none}");

@@ -103,7 +103,7 @@ pub(crate) fn packs(config: &Config) -> Result<Vec<PackSource>, ConfigError> {
 
 /// The command packs of a workspace.
 pub(crate) fn workspace_packs(workspace: &Path) -> Result<Vec<PackSource>, ConfigError> {
-    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml", Author::Anyone)?;
+    let texts = config::texts(&workspace.join(".portcullis/commands"), "toml", Author::Workspace)?;
     Ok(texts.into_iter().map(|(path, text)| pack(&path, text, command::Trust::Workspace)).collect())
 }
 

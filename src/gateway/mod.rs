@@ -265,6 +265,11 @@ impl Gateway {
         }
     }
 
+    /// Says from now on, with every call, that it is judged by older rules than there are on disk.
+    pub(crate) fn hold_old_rules(&self) {
+        self.stale.store(true, Ordering::Relaxed);
+    }
+
     /// What every answer says while the rules are older than their files. What is wrong with those is for the operator.
     fn staleness(&self) -> Option<Finding> {
         let message = "the configuration was changed and cannot be used, so the rules from before are in force: \

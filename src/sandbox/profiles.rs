@@ -177,7 +177,7 @@ impl Profiles {
     /// left out: there is nothing they could narrow.
     pub fn narrow(&mut self, directory: &Path) -> Result<(), ProfileError> {
         let mut theirs = self.clone();
-        theirs.load(directory, Author::Anyone)?;
+        theirs.load(directory, Author::Workspace)?;
         for (name, mine) in &mut self.by_name {
             match theirs.by_name.get(name) {
                 Some(by) if !Arc::ptr_eq(by, mine) => *mine = Arc::new(mine.narrowed(by)),

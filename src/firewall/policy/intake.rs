@@ -50,7 +50,7 @@ impl Source {
 fn read_file(path: &Path, trust: Trust) -> Result<Option<Source>, PolicyError> {
     let author = match trust {
         Trust::Operator => Author::Operator,
-        Trust::Workspace => Author::Anyone,
+        Trust::Workspace => Author::Workspace,
     };
     let text = files::read_text(path, author).map_err(|why| unreadable(path, &why))?;
     Ok(text.map(|text| Source::new(path.display().to_string(), text, trust)))
