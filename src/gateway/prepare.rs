@@ -91,44 +91,22 @@ impl Gateway {
             let message = format!("the call holds more than {} URLs, and the rest was not looked at", url::MOST_URLS);
             notes.push(Finding::new("url.not-fully-checked", Severity::Warn, message));
         }
-        let mut plan = None;
         let foreign = definition.upstream.as_deref();
-        let mut confined = command.is_some().then(|| match caller.confined {
-            true => ground.profile.facts(&self.kernel),
-            false => SandboxFacts::unconfined(),
-        });
-        if let Some(foreign) = foreign {
-            notes.extend(foreign.findings.iter().cloned());
-        }
-        if let Some(confinement) = foreign.and_then(|foreign| Some((foreign, foreign.confinement.as_ref()?))) {
-            match self.confine_server(&rules, &ground, confinement) {
-                Ok((made, profile)) => {
-                    confined = Some(profile.facts(&self.kernel));
-                    plan = Some(made);
+        notes.extend(foreign.into_iter().flat_map(|foreign| &foreign.findings).cloned());
+        let (confined, plan) = if command.is_some() {
+            let (confined, plan) = self.confine_command(&rules, caller, &ground, &here, &paths, &mut notes);
+            (Some(confined), plan)
+        } else if let Some(server) = foreign.and_then(|foreign| Some((foreign, foreign.confinement.as_ref()?))) {
+            match self.confine_server(&rules, &ground, server) {
+                Ok((plan, profile)) => (Some(profile.facts(&self.kernel)), Some(plan)),
+                Err(reason) => {
+                    notes.push(reason);
+                    (None, None)
                 }
-                Err(reason) => notes.push(reason),
             }
-        }
-        if !caller.confined
-            && command.is_some()
-            && let Ok(resolver) = &ground.resolver
-        {
-            notes.extend(unconfined_beyond(resolver, &paths));
-        }
-        if caller.confined
-            && command.is_some()
-            && ground.resolver.is_ok()
-            && notes.iter().all(|note| note.id != MISPLACED)
-        {
-            match self.confine(&rules, &ground, &here) {
-                Ok(made) => {
-                    notes.extend(own_exposed(&made));
-                    notes.extend(protected_exposed(&made));
-                    plan = Some(made);
-                }
-                Err(error) => notes.push(denied("sandbox.no-plan", &error)),
-            }
-        }
+        } else {
+            (None, None)
+        };
         let mut session = self.session(&call.principal.session).unwrap_or_else(|error| {
             notes.push(error.finding());
             SessionFacts::default()
@@ -149,6 +127,37 @@ impl Gateway {
         let digest = digest(&call, &facts, &handles, &ground, plan.as_ref(), pin);
         let frame = frame(&call, &ground, plan.as_ref(), pin);
         Ok((ground, Prepared { call, facts, handles, plan, digest, frame }))
+    }
+
+    /// The confinement of a call's command, where it has one, and what is to be said of it.
+    fn confine_command(
+        &self,
+        rules: &Rules,
+        caller: &Caller,
+        ground: &Ground,
+        here: &Surroundings,
+        paths: &[PathFact],
+        notes: &mut Vec<Finding>,
+    ) -> (SandboxFacts, Option<Plan>) {
+        if !caller.confined {
+            notes.extend(ground.resolver.as_ref().ok().and_then(|resolver| unconfined_beyond(resolver, paths)));
+            return (SandboxFacts::unconfined(), None);
+        }
+        let facts = ground.profile.facts(&self.kernel);
+        if ground.resolver.is_err() || notes.iter().any(|note| note.id == MISPLACED) {
+            return (facts, None);
+        }
+        match self.confine(rules, ground, here) {
+            Ok(plan) => {
+                notes.extend(own_exposed(&plan));
+                notes.extend(protected_exposed(&plan));
+                (facts, Some(plan))
+            }
+            Err(error) => {
+                notes.push(Finding::new("sandbox.no-plan", Severity::Deny, error.to_string()));
+                (facts, None)
+            }
+        }
     }
 
     /// The confinement of programs that start where `here` says.

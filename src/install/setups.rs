@@ -96,20 +96,14 @@ pub(super) fn wanted(host: &Host, options: &Options, bases: &Bases) -> Result<Ve
                 if let (Kind::Uses, Some(hook)) = (row.kind, hook.as_object_mut()) {
                     hook.insert("onFailure".to_owned(), json!("block"));
                 }
-                match row.kind {
-                    Kind::Begins => json!({ "hooks": [hook] }),
-                    _ => json!({ "matcher": "*", "hooks": [hook] }),
-                }
+                matched(row, "*", hook)
             };
             vec![json(config("CLAUDE_CONFIG_DIR", ".claude", "settings.json", ".claude"), hooks(&entry))]
         }
         "codex" => {
             let entry = |row: &EventRow| {
                 let hook = json!({ "type": "command", "command": command, "timeout": PATIENCE });
-                match row.kind {
-                    Kind::Begins => json!({ "hooks": [hook] }),
-                    _ => json!({ "matcher": "*", "hooks": [hook] }),
-                }
+                matched(row, "*", hook)
             };
             vec![json(config("CODEX_HOME", ".codex", "hooks.json", ".codex"), hooks(&entry))]
         }
@@ -119,10 +113,7 @@ pub(super) fn wanted(host: &Host, options: &Options, bases: &Bases) -> Result<Ve
                 let hook = json!({
                     "name": "portcullis", "type": "command", "command": command, "timeout": PATIENCE * 1000,
                 });
-                match row.kind {
-                    Kind::Begins => json!({ "hooks": [hook] }),
-                    _ => json!({ "matcher": ".*", "hooks": [hook] }),
-                }
+                matched(row, ".*", hook)
             };
             vec![json(place(".gemini/settings.json", ".gemini/settings.json"), hooks(&entry))]
         }
@@ -197,6 +188,14 @@ pub(super) fn wanted(host: &Host, options: &Options, bases: &Bases) -> Result<Ve
         server(host, options, bases, program, &mut files)?;
     }
     Ok(files)
+}
+
+/// A hook for every tool, or for the session itself, in the form that several programs share.
+fn matched(row: &EventRow, every_tool: &str, hook: Value) -> Value {
+    match row.kind {
+        Kind::Begins => json!({ "hooks": [hook] }),
+        _ => json!({ "matcher": every_tool, "hooks": [hook] }),
+    }
 }
 
 /// The gateway as an MCP server of the program's.
